@@ -1,0 +1,44 @@
+"""What is in the [CLS] vector, layer by layer, and can you use it?
+
+The road: rows -> encoder -> vector store -> analysis -> result -> table, plot or report.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "extract": "cls_probe.extraction",
+    "VectorStore": "cls_probe.store",
+    "read_rows": "cls_probe.data",
+    "anisotropy": "cls_probe.analyses.anisotropy",
+    "class_gap": "cls_probe.analyses.class_gap",
+    "layer_probe": "cls_probe.analyses.layer_probe",
+    "project": "cls_probe.analyses.project",
+    "load_result": "cls_probe.analyses",
+    "ClsProbeError": "cls_probe.errors",
+}
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+if TYPE_CHECKING:
+    from cls_probe.analyses import load_result as load_result
+    from cls_probe.analyses.anisotropy import anisotropy as anisotropy
+    from cls_probe.analyses.class_gap import class_gap as class_gap
+    from cls_probe.analyses.layer_probe import layer_probe as layer_probe
+    from cls_probe.analyses.project import project as project
+    from cls_probe.data import read_rows as read_rows
+    from cls_probe.errors import ClsProbeError as ClsProbeError
+    from cls_probe.extraction import extract as extract
+    from cls_probe.store import VectorStore as VectorStore
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing the package costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cls_probe' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

