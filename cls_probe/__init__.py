@@ -1,4 +1,4 @@
-"""What is in the [CLS] vector, layer by layer, and can you use it?
+"""Measure what is in the [CLS] vector, layer by layer.
 
 The road: rows -> encoder -> vector store -> analysis -> result -> table, plot or report.
 """
@@ -19,7 +19,7 @@ _HOMES = {
     "load_result": "cls_probe.analyses",
     "ClsProbeError": "cls_probe.errors",
 }
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
     from cls_probe.analyses import load_result as load_result

@@ -16,7 +16,7 @@ from cls_probe.encoding.pooling import POOLINGS
 from cls_probe.errors import EncoderError, InputError, StoreError
 from cls_probe.store import Manifest, StoreWriter, VectorStore
 from cls_probe.store.manifest import MANIFEST, fingerprint
-from cls_probe.store.write import Vectors, remove_store
+from cls_probe.store.write import Columns, Vectors, remove_store
 
 if TYPE_CHECKING:
     from cls_probe.encoding.encoder import Encoder
@@ -142,7 +142,9 @@ def _check(wanted: Mapping[str, Any], files: ModelFiles) -> None:
 def _is_finished(folder: Path, wanted: Mapping[str, Any]) -> bool:
     """Whether the folder holds this very store, finished; a folder that holds anything else is refused."""
     if not (folder / MANIFEST).exists():
-        if folder.exists() and (not folder.is_dir() or any(not path.name.endswith(".tmp") for path in folder.iterdir())):
+        if folder.exists() and (
+            not folder.is_dir() or any(not path.name.endswith(".tmp") for path in folder.iterdir())
+        ):
             raise StoreError(f"{folder}: exists and is not a vector store; name a new or an empty folder")
         return False
     manifest = Manifest.read(folder)
@@ -163,7 +165,9 @@ def _manifest(rows: Rows, files: ModelFiles, encoder: "Encoder", wanted: Mapping
     every = tuple(range(encoder.n_layers + 1))
     layers = every if wanted["layers"] is None else wanted["layers"]
     if not layers or not set(layers) <= set(every):
-        raise InputError(f"layers are {list(layers)}; expected some of 0 to {encoder.n_layers}, the states of {files.name}")
+        raise InputError(
+            f"layers are {list(layers)}; expected some of 0 to {encoder.n_layers}, the states of {files.name}"
+        )
     return Manifest(
         **{**wanted, "layers": layers},
         model=files.name,
@@ -176,12 +180,11 @@ def _manifest(rows: Rows, files: ModelFiles, encoder: "Encoder", wanted: Mapping
     )
 
 
-def _encode_part(
-    encoder: "Encoder", rows: Rows, part: range, manifest: Manifest, bar: Any
-) -> tuple[dict[str, Sequence[Any] | None], Vectors]:
+def _encode_part(encoder: "Encoder", rows: Rows, part: range, manifest: Manifest, bar: Any) -> tuple[Columns, Vectors]:
     """Columns and vectors of one part, which depend on its own rows only."""
     texts, pairs, labels = (
-        None if column is None else column[part.start : part.stop] for column in (rows.texts, rows.text_pairs, rows.labels)
+        None if column is None else column[part.start : part.stop]
+        for column in (rows.texts, rows.text_pairs, rows.labels)
     )
     assert texts is not None
     tokens, n_tokens = encoder.tokenize(texts, pairs, manifest.max_length)
@@ -193,7 +196,7 @@ def _encode_part(
             values[batch] = states[:, layer]
         bar.update(len(batch))
     _check_finite(vectors, rows, part)
-    columns = {"text": texts, "text_pair": pairs, "label": labels, "n_tokens": n_tokens}
+    columns: Columns = {"text": texts, "text_pair": pairs, "label": labels, "n_tokens": n_tokens}
     return {**columns, "truncated": n_tokens > manifest.max_length}, vectors
 
 

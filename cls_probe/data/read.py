@@ -71,7 +71,9 @@ def read_rows(
     if labels is not None and not no_labels:
         found = list(labels)
         if len(found) != len(texts):
-            raise InputError(f"{table.source}: {len(texts)} texts but {len(found)} labels; give one label for every row")
+            raise InputError(
+                f"{table.source}: {len(texts)} texts but {len(found)} labels; give one label for every row"
+            )
     keep = _keep(len(texts), limit, sample, seed, table.source)
     lines = None if table.lines is None else [table.lines[row] for row in keep]
     kept_labels = None if found is None else [found[row] for row in keep]
@@ -265,7 +267,9 @@ def _from_hub(name: str) -> _Table:
         split = str(splits[0])
     if split not in splits:
         came = f"no split {split!r}" if split else "no split named"
-        raise InputError(f"hub:{name}: {came}; expected one of {', '.join(map(str, splits))}, as in hub:{name}:{splits[0]}")
+        raise InputError(
+            f"hub:{name}: {came}; expected one of {', '.join(map(str, splits))}, as in hub:{name}:{splits[0]}"
+        )
     data = loaded[split]
     columns = {column: list(data[column]) for column in data.column_names}
     label_names = _class_label_names(data)

@@ -34,7 +34,7 @@ class Encoder:
         self.name = files.name
         self.device = _device(device)
         self.tokenizer, self.model = _load(files, getattr(torch, dtype))
-        self.model.to(self.device).eval()  # type: ignore[arg-type]
+        self.model.to(self.device).eval()
         if self.tokenizer.cls_token_id is None:
             raise EncoderError(
                 f"{self.name}: its tokenizer has no [CLS] token, so that there is no [CLS] vector to read; "
@@ -44,12 +44,14 @@ class Encoder:
         self.hidden_size = int(self.model.config.hidden_size)
         self._blocks = self._find_blocks()
 
-    def tokenize(self, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int) -> tuple[Tokens, NDArray[np.int32]]:
+    def tokenize(
+        self, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int
+    ) -> tuple[Tokens, NDArray[np.int32]]:
         """Tokenize and truncate; also the number of tokens before truncation, specials included, (n_texts,)."""
         tokens = self._tokens(texts, pairs, truncation=False)
         n_tokens = np.array([len(row["input_ids"]) for row in tokens], dtype=np.int32)
-        long = np.flatnonzero(n_tokens > max_length)
-        if long.size:
+        long = np.flatnonzero(n_tokens > max_length).tolist()
+        if long:
             some = [pairs[i] for i in long] if pairs is not None else None
             cut = self._tokens([texts[i] for i in long], some, truncation=True, max_length=max_length)
             for i, row in zip(long, cut, strict=True):
@@ -73,12 +75,12 @@ class Encoder:
         return [dict(zip(encoded, values, strict=True)) for values in zip(*encoded.values(), strict=True)]
 
     def _states(self, inputs: Any, positions: torch.Tensor) -> list[torch.Tensor]:
-        """The plain way, for any architecture: all hidden states of the batch, then [CLS] of each."""
+        """Take [CLS] of all hidden states of the batch: the plain way, for any architecture."""
         output = self.model(**inputs, output_hidden_states=True)
         return [pooling.cls(hidden, positions) for hidden in output.hidden_states]
 
     def _states_by_hooks(self, inputs: Any, positions: torch.Tensor) -> list[torch.Tensor]:
-        """The lean way: [CLS] is read as each block passes; the last state is the model's own output."""
+        """Take [CLS] as each block is entered: the lean way; the last state is the model's own output."""
         states: list[torch.Tensor] = []
 
         def before(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -95,7 +97,9 @@ class Encoder:
 
     def _find_blocks(self) -> list[torch.nn.Module]:
         """Blocks whose inputs are the hidden states; none when the lean way does not equal the plain one."""
-        lists = [list(m) for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == self.n_layers]
+        lists = [
+            list(m) for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == self.n_layers
+        ]
         tokens = self._tokens(_CHECK_TEXTS, None)
         inputs = self.tokenizer.pad(tokens, return_tensors="pt").to(self.device)
         positions = pooling.cls_positions(inputs["input_ids"], inputs["attention_mask"], self.tokenizer.cls_token_id)
@@ -126,7 +130,7 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, torch.nn.Module]:
+def _load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any]:
     """Tokenizer and model, from the folder alone and from safetensors alone."""
     options: dict[str, Any] = {"local_files_only": True}
     try:

@@ -23,7 +23,16 @@ _TOKENIZER_FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
 )
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
-_OFFSET_POSITIONS = {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer", "data2vec-text", "ibert"}
+_OFFSET_POSITIONS = {
+    "roberta",
+    "xlm-roberta",
+    "xlm-roberta-xl",
+    "camembert",
+    "mpnet",
+    "longformer",
+    "data2vec-text",
+    "ibert",
+}
 """Model types whose position table keeps its first pad_token_id + 1 entries for padding."""
 _NO_LIMIT = 1_000_000
 """A tokenizer without a limit of its own says a number above this."""
@@ -102,7 +111,9 @@ def locate(model: str | Path) -> ModelFiles:
     elif not folder.is_dir():
         if folder.exists() or not _HUB_ID.fullmatch(name):
             what = "is a file" if folder.exists() else "no such folder"
-            raise EncoderError(f"{name}: {what}; expected a model folder, a hub id such as bert-base-uncased, or {MINILM}")
+            raise EncoderError(
+                f"{name}: {what}; expected a model folder, a hub id such as bert-base-uncased, or {MINILM}"
+            )
         folder, revision = _from_hub(name)
     if not (folder / "config.json").is_file():
         raise EncoderError(f"{name}: no config.json in the folder; expected a model saved with save_pretrained")

@@ -65,8 +65,8 @@ class Manifest:
     """Number format of the computation."""
     store_dtype: str
     """Number format of the stored vectors."""
-    max_length: int | None = None
-    """Texts are truncated to so many tokens."""
+    max_length: int = 0
+    """Texts are truncated to so many tokens; 0 for arrays."""
     n_rows: int
     rows_source: str = "arrays"
     rows_sha256: str | None = None
@@ -104,14 +104,18 @@ class Manifest:
         """Read the manifest of a store; StoreError when there is none or it cannot be used."""
         path = folder / MANIFEST
         if not path.is_file():
-            raise StoreError(f"{folder}: not a vector store (no {MANIFEST}); make one with: clsprobe extract DATA -o {folder}")
+            raise StoreError(
+                f"{folder}: not a vector store (no {MANIFEST}); make one with: clsprobe extract DATA -o {folder}"
+            )
         try:
             content = json.loads(path.read_bytes())
             number = content["format"]
             if number == FORMAT:
                 return cls._from_content(content)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{path}: damaged manifest ({type(error).__name__}: {error}); extract again with --overwrite") from error
+            raise StoreError(
+                f"{path}: damaged manifest ({type(error).__name__}: {error}); extract again with --overwrite"
+            ) from error
         raise StoreError(f"{folder}: store format {number}; this version reads format {FORMAT}")
 
     @classmethod

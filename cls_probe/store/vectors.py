@@ -43,11 +43,13 @@ class VectorStore:
         if not manifest.complete:
             done = sum(part.stop - part.start for part in manifest.parts)
             raise StoreError(
-                f"{folder}: unfinished, {done} of {manifest.n_rows} rows are there; run the extraction again to finish it"
+                f"{folder}: unfinished, {done} of {manifest.n_rows} rows are there; run the extraction again"
             )
         batches = [_open_part(folder, number, part, manifest) for number, part in enumerate(manifest.parts)]
         if sum(batch.num_rows for batch in batches) != manifest.n_rows:
-            raise StoreError(f"{folder}: the parts do not add up to {manifest.n_rows} rows; extract again with --overwrite")
+            raise StoreError(
+                f"{folder}: the parts do not add up to {manifest.n_rows} rows; extract again with --overwrite"
+            )
         return cls(manifest, batches, folder)
 
     @classmethod
@@ -258,11 +260,17 @@ def _layer_arrays(vectors: ArrayLike | Mapping[int, ArrayLike]) -> dict[int, NDA
         if layer < 0:
             raise InputError(f"layer {layer}: layers are numbered from 0 (the embedding output)")
         if values.ndim != 2 or not values.size:
-            raise InputError(f"layer {layer}: vectors have shape {values.shape}; expected (n_rows, hidden_size), none of them 0")
+            raise InputError(
+                f"layer {layer}: vectors have shape {values.shape}; expected (n_rows, hidden_size), none of them 0"
+            )
         if values.shape != shape:
-            raise InputError(f"layer {layer}: vectors have shape {values.shape}; expected {shape} as in the first layer")
+            raise InputError(
+                f"layer {layer}: vectors have shape {values.shape}; expected {shape} as in the first layer"
+            )
         if (bad := np.flatnonzero(~np.isfinite(values).all(axis=1))).size:
-            raise InputError(f"layer {layer}, row {bad[0]}: the vector is not finite ({bad.size} such rows); remove the row or mend the model")
+            raise InputError(
+                f"layer {layer}, row {bad[0]}: the vector is not finite ({bad.size} such rows); remove or mend it"
+            )
     return arrays
 
 

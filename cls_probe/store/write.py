@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from cls_probe.errors import StoreError
 from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, write_file
 
+Columns = Mapping[str, Sequence[Any] | NDArray[Any] | None]
+"""text, text_pair, label, n_tokens, truncated -> (rows of the part,) values, None for absent."""
 Vectors = Mapping[tuple[str, int], NDArray[Any]]
 """(pooling, layer) -> (rows of the part, hidden_size)."""
 
@@ -49,10 +51,12 @@ class StoreWriter:
         done = {part.start for part in self.manifest.parts}
         return [range(start, min(start + size, n_rows)) for start in range(0, n_rows, size) if start not in done]
 
-    def write(self, rows: range, columns: Mapping[str, Sequence[Any] | None], vectors: Vectors) -> None:
+    def write(self, rows: range, columns: Columns, vectors: Vectors) -> None:
         """Write the part of these rows and enter it into the manifest."""
         number = rows.start // self.manifest.part_size
-        batch = record_batch(rows, columns, vectors, identity={"fingerprint": self.manifest.fingerprint, "part": number})
+        batch = record_batch(
+            rows, columns, vectors, identity={"fingerprint": self.manifest.fingerprint, "part": number}
+        )
         data = _serialise(batch)
         part = Part(
             file=f"part-{number:05d}.arrow",
@@ -87,13 +91,8 @@ def remove_store(folder: Path) -> None:
         path.unlink()
 
 
-def record_batch(
-    rows: range, columns: Mapping[str, Sequence[Any] | None], vectors: Vectors, *, identity: Mapping[str, Any]
-) -> pa.RecordBatch:
-    """Lay rows and vectors out as one Arrow batch, the vectors without a copy.
-
-    `columns` holds text, text_pair, label, n_tokens, truncated, each (rows,) or None for absent.
-    """
+def record_batch(rows: range, columns: Columns, vectors: Vectors, *, identity: Mapping[str, Any]) -> pa.RecordBatch:
+    """Lay rows and vectors out as one Arrow batch, the vectors without a copy."""
     types = {"text": pa.large_string(), "text_pair": pa.large_string(), "label": pa.large_string()}
     types |= {"n_tokens": pa.int32(), "truncated": pa.bool_()}
     arrays: dict[str, pa.Array] = {"row": pa.array(np.arange(rows.start, rows.stop, dtype=np.int64))}

@@ -1,0 +1,5 @@
+"""python -m cls_probe."""
+
+from cls_probe.cli import main
+
+main()

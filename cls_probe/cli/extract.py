@@ -1,0 +1,69 @@
+"""From rows to a store."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cls_probe.cli.options import layers_option
+
+
+@click.command()
+@click.argument("data")
+@click.option("-m", "--model", help="Model folder, hub id or short name.  [default: all-MiniLM-L6-v2]")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder of the store.  [default: one in the cache, by fingerprint]",
+)
+@click.option("--text-column", help="Column of texts.  [default: text, sentence or content]")
+@click.option("--text-pair-column", help="Column of second texts, encoded with the first.")
+@click.option("--label-column", help="Column of labels.  [default: label, class or category, if there]")
+@click.option("--no-labels", is_flag=True, help="Leave labels aside.")
+@click.option("--limit", type=int, help="Keep the first N rows.")
+@click.option("--sample", type=int, help="Keep N rows drawn without replacement, in their order.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample.")
+@layers_option
+@click.option("--pooling", default="cls", show_default=True, help="Vectors to store: cls.")
+@click.option("--max-length", type=int, help="Tokens at which texts are cut.  [default: the model's limit]")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float16", "bfloat16"]),
+    default="float32",
+    show_default=True,
+    help="Number format of the computation.",
+)
+@click.option(
+    "--store-dtype",
+    type=click.Choice(["float32", "float16"]),
+    default="float32",
+    show_default=True,
+    help="Number format on disk.",
+)
+@click.option("--part-size", type=int, default=4096, show_default=True, help="Rows of a part, the unit of resuming.")
+@click.option(
+    "--resume/--overwrite",
+    "resume",
+    default=True,
+    show_default=True,
+    help="Go on with an unfinished store of the same kind, or replace whatever store is there.",
+)
+def extract(data: str, model: str | None, resume: bool, pooling: str, **options: Any) -> None:
+    """Extract the [CLS] vector of every layer of every row into a store.
+
+    DATA is a csv, tsv, jsonl, parquet or txt file (one text a line), "hub:NAME[:SPLIT]", or "sample" for the
+    bundled news items. The network is used only for a hub id or hub data set that you name.
+
+    An interrupted extraction goes on where it stopped when the same command is run again.
+    """
+    from cls_probe.extraction import DEFAULT_MODEL
+    from cls_probe.extraction import extract as run
+    from cls_probe.store import describe
+
+    start = time.perf_counter()
+    store = run(data, model=model or DEFAULT_MODEL, overwrite=not resume, pooling=pooling.split(","), **options)
+    click.echo(describe(store))
+    click.echo(f"{'seconds':<10} {time.perf_counter() - start:.1f}")

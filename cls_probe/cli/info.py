@@ -1,0 +1,21 @@
+"""Looking into a store."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path))
+@click.option("--verify", is_flag=True, help="Check the checksum of every part.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
+def info(store_path: Path, verify: bool, as_json: bool) -> None:
+    """Say what a store holds, and whether it is whole."""
+    from cls_probe.store import VectorStore, describe
+
+    store = VectorStore.open(store_path)
+    if verify:
+        store.verify()
+    click.echo(store.manifest.to_json().rstrip() if as_json else describe(store))
+    if verify:
+        click.echo(f"verified: all {len(store.manifest.parts)} parts match their checksums", err=True)

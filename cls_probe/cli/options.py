@@ -1,0 +1,111 @@
+"""Options and arguments that several commands share."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cls_probe.plotting import check_figure_path
+
+if TYPE_CHECKING:
+    from cls_probe.result import Result
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def layers_option(command: F) -> F:
+    """Add --layers."""
+    return click.option(
+        "--layers", callback=_layers, metavar="0,4-6", help="Layers by number, 0 = embedding output.  [default: all]"
+    )(command)
+
+
+def analysis_command(command: F) -> F:
+    """Add what every analysis takes: STORE, --layers, --pooling, --confidence."""
+    for decorator in (
+        click.option("--pooling", default="cls", show_default=True, help="Which vectors of the store."),
+        layers_option,
+        click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path)),
+    ):
+        command = decorator(command)
+    return command
+
+
+def confidence_option(command: F) -> F:
+    """Add --confidence."""
+    return click.option(
+        "--confidence", type=float, default=0.95, show_default=True, help="Confidence of the intervals."
+    )(command)
+
+
+def output_options(command: F) -> F:
+    """Add what every result can do: --table, --csv, --json, --save, --plot."""
+    for decorator in (
+        click.option(
+            "--plot",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            callback=_check_plot,
+            help="Draw to a .png, .svg or .pdf file.",
+        ),
+        click.option(
+            "--save",
+            type=click.Path(path_type=Path),
+            metavar="RESULT.json",
+            callback=_check_folder,
+            help="Save the result as JSON, beside what is printed.",
+        ),
+        click.option("--json", "form", flag_value="json", help="Print the whole result as JSON."),
+        click.option("--csv", "form", flag_value="csv", help="Print the records as CSV."),
+        click.option("--table", "form", flag_value="table", default=True, help="Print a table (the default)."),
+    ):
+        command = decorator(command)
+    return command
+
+
+def show(result: "Result", *, form: str, save: Path | None, plot: Path | None) -> None:
+    """Save and draw what was asked for, then print the result on stdout."""
+    if save is not None:
+        try:
+            save.write_text(result.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise click.UsageError(f"{save}: cannot be written ({error.strerror or error})") from error
+    if plot is not None:
+        from cls_probe.plotting import save_figure
+
+        save_figure(result.plot(), plot)
+    text = {"json": result.to_json, "csv": result.to_csv, "table": result.table}[form]()
+    click.echo(text.removesuffix("\n"))
+
+
+def _layers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """Read a list such as "0,4-6", in the order named."""
+    if value is None:
+        return None
+    layers: list[int] = []
+    for piece in value.split(","):
+        match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", piece)
+        if match is None:
+            raise click.BadParameter(f"{value!r} is no list of layers; expected such as 0,4-6", ctx, param)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise click.BadParameter(f"{piece.strip()!r} runs backwards; expected such as 4-6", ctx, param)
+        layers.extend(range(first, last + 1))
+    return tuple(dict.fromkeys(layers))
+
+
+def _check_folder(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Find out before the work that a file cannot be written."""
+    if value is not None and not value.parent.is_dir():
+        raise click.BadParameter(f"{value.parent}: no such folder; make it first", ctx, param)
+    if value is not None and value.is_dir():
+        raise click.BadParameter(f"{value}: is a folder; expected a file name", ctx, param)
+    return value
+
+
+def _check_plot(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None:
+        check_figure_path(value)
+    return _check_folder(ctx, param, value)

@@ -1,0 +1,134 @@
+"""One style for all figures: colour-blind safe, readable in grey print, fonts embedded, no pyplot."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cls_probe.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#B8A800")
+"""Okabe & Ito 2008, strongest contrast first, its yellow darkened for white paper."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", "--", "-.", ":")
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+
+_STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "cls-probe",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in our style and leave the user's settings as they were."""
+    import matplotlib as mpl
+
+    settings: Any = {**_STYLE, "font.family": _font_families()}
+    with mpl.rc_context(settings):
+        yield
+
+
+def panels(ax: "Axes | None", n_panels: int, *, width: float = 3.6, height: float = 3.0) -> "tuple[Figure, list[Axes]]":
+    """Give the figure and axes to draw on: the user's one, or as many panels side by side as wanted."""
+    if ax is not None:
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        return figure, [ax]
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * n_panels, height), layout="constrained")
+    return figure, list(figure.subplots(1, n_panels, squeeze=False)[0])
+
+
+def layer_axis(ax: "Axes", layers: Sequence[int], label: str) -> None:
+    """Label the axes of a curve over layers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_xlabel("layer (0 = embedding output)")
+    ax.set_ylabel(label)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlim(min(layers) - 0.4, max(layers) + 0.4)
+
+
+def curve(ax: "Axes", layers: Any, values: Any, low: Any = None, high: Any = None, *, label: str, number: int) -> None:
+    """Draw one curve over layers, with its interval as a band."""
+    colour = COLOURS[number % len(COLOURS)]
+    look: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "linestyle": DASHES[number % len(DASHES)]}
+    ax.plot(layers, values, color=colour, label=label, **look)
+    if low is not None:
+        ax.fill_between(layers, low, high, color=colour, alpha=0.2, linewidth=0)
+
+
+def save_figure(figure: "Figure", path: str | Path) -> None:
+    """Write a figure as png, svg or pdf by the ending of its name, without a time stamp."""
+    path = Path(path)
+    suffix = check_figure_path(path)
+    stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
+    try:
+        with style():
+            figure.savefig(path, metadata=stamp)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def check_figure_path(path: Path) -> str:
+    """Give the ending in lower case; InputError when it is none that can be drawn."""
+    suffix = path.suffix.lower()
+    if suffix not in FIGURE_SUFFIXES:
+        raise InputError(
+            f"{path}: a figure cannot be written as {path.suffix!r}; expected {', '.join(FIGURE_SUFFIXES)}"
+        )
+    return suffix
+
+
+def drawable(names: Sequence[str]) -> list[str]:
+    """Give names as the installed fonts can draw them: one that they lack is drawn as its code points."""
+    fonts = _fonts()
+    return ["".join(c if any(f.get_char_index(ord(c)) for f in fonts) else _escaped(c) for c in n) for n in names]
+
+
+def _escaped(character: str) -> str:
+    return character.encode("ascii", "backslashreplace").decode()
+
+
+_FALLBACKS = (
+    "Noto Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Arial Unicode MS",
+    "Microsoft YaHei",
+    "Hiragino Sans",
+)
+
+
+def _font_families() -> list[str]:
+    """DejaVu Sans, which matplotlib brings, then the wide fonts that are installed."""
+    from matplotlib import font_manager
+
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    noto = sorted(name for name in installed if name.startswith("Noto Sans ") and "Mono" not in name)
+    return ["DejaVu Sans", *(name for name in (*_FALLBACKS, *noto) if name in installed)]
+
+
+def _fonts() -> list[Any]:
+    from matplotlib import font_manager
+
+    return [font_manager.get_font(font_manager.findfont(name)) for name in _font_families()]

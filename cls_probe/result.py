@@ -1,0 +1,225 @@
+"""The one contract of a result: frozen numbers with their origin, as records, table, JSON, CSV and figure."""
+
+import csv
+import io
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from cls_probe.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SCHEMA = 1
+"""Number of the JSON layout."""
+TABLE_WIDTH = 100
+"""Columns of a terminal that a text table fits in."""
+Record = dict[str, Any]
+R = TypeVar("R", bound="Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A documented column of `Result.records`, and how the text table shows it."""
+
+    name: str
+    meaning: str
+    """Definition, unit and range."""
+    heading: str | None = None
+    """Short heading in the text table; None keeps the column out of it."""
+    format: str = ""
+    """Format of a number in the text table."""
+    interval: bool = False
+    """Show the columns NAME_low and NAME_high beside the value."""
+
+
+def with_interval(name: str, meaning: str, heading: str | None, number: str) -> tuple[Column, Column, Column]:
+    """Three columns: a value and the two ends of its interval."""
+    return (
+        Column(name=name, meaning=meaning, heading=heading, format=number, interval=True),
+        Column(name=f"{name}_low", meaning=f"lower end of the interval of {name}"),
+        Column(name=f"{name}_high", meaning=f"upper end of the interval of {name}"),
+    )
+
+
+LAYER = Column(name="layer", meaning="index into hidden_states, 0 = embedding output", heading="layer")
+UNDEFINED = Column(name="undefined", meaning="why values of this row are undefined, empty when none is")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """Base of all results; arrays are read-only. A subclass adds fields, `columns`, `records` and `plot`."""
+
+    params: Mapping[str, Any]
+    """Options as used."""
+    source: Mapping[str, Any]
+    """Model, weights, rows and versions that the numbers come from."""
+
+    title: ClassVar[str]
+    """Heading of the text table."""
+    meaning: ClassVar[str]
+    """One sentence below the text table: what the numbers mean."""
+    columns: ClassVar[tuple[Column, ...]]
+    """Documented columns of `records`."""
+    star: ClassVar[str] = "best layer"
+    """What the star in the text table stands for."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    def records(self) -> list[Record]:
+        """Tidy rows with the documented columns; a value that is undefined is None."""
+        raise NotImplementedError
+
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
+        """Draw the result, on `ax` if given; computes nothing and leaves pyplot alone."""
+        raise NotImplementedError
+
+    @property
+    def best(self) -> int | None:
+        """Position of the row that the table marks as best, if one is."""
+        return None
+
+    def summary(self) -> tuple[Sequence[Column], Sequence[Record]]:
+        """Columns and rows that the text table shows; by default all records."""
+        return self.columns, self.records()
+
+    def notes(self) -> list[str]:
+        """Sentences that belong below the table."""
+        return [self.meaning]
+
+    def table(self) -> str:
+        """Give a text table for people, at most 100 columns wide."""
+        columns, records = self.summary()
+        shown = [column for column in columns if column.heading is not None]
+        cells = [[_cell(column, record) for column in shown] for record in records]
+        star = [f"* {self.star}"] if self.best is not None else []
+        table = text_table([column.heading or "" for column in shown], cells, mark=self.best)
+        return "\n".join([self.title, "", table, *star, *_reasons(records), *self.notes()])
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Give the records as a pandas frame."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(self.records(), columns=[column.name for column in self.columns])
+
+    def to_csv(self) -> str:
+        """Give the records as CSV with a header line; undefined values are empty."""
+        out = io.StringIO(newline="")
+        writer = csv.DictWriter(out, [column.name for column in self.columns], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.records())
+        return out.getvalue()
+
+    def to_json(self) -> str:
+        """Give everything as JSON: kind, schema number, all fields; NaN is null, numbers are not rounded."""
+        content = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return json.dumps({"kind": type(self).__name__, "schema": SCHEMA, **content}, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls: type[R], text: str) -> R:
+        """Read what `to_json` wrote, without loss; InputError when it is something else."""
+        try:
+            content = json.loads(text)
+            kind, schema = content.pop("kind"), content.pop("schema")
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise InputError(f"not a saved result ({type(error).__name__}: {error:.100})".replace("\n", " ")) from error
+        if (kind, schema) != (cls.__name__, SCHEMA):
+            raise InputError(f"a saved {kind} of schema {schema}; expected {cls.__name__} of schema {SCHEMA}")
+        hints = typing.get_type_hints(cls)
+        names = {field.name for field in fields(cls)}
+        if differing := names ^ set(content):
+            raise InputError(f"saved {kind}: field {sorted(differing)[0]!r} is missing or unknown; save it again")
+        return cls(**{name: _typed(hints[name], value) for name, value in content.items()})
+
+    def _repr_html_(self) -> str:
+        """Show the records in a notebook; texts are escaped."""
+        return f"<p>{self.title}</p>{self.to_frame().to_html(index=False, escape=True, max_rows=20)}"
+
+
+def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark: int | None = None) -> str:
+    """Align cells below headings, numbers to the right; row `mark` gets a star. Wide characters count double."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=box.Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True), pad_edge=False, show_edge=False
+    )
+    table.add_column("")
+    for column, heading in enumerate(headings):
+        numeric = all(row[column][:1] in "-0123456789" for row in cells)
+        table.add_column(Text(heading), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+    for number, row in enumerate(cells):
+        table.add_row(Text("*" if number == mark else ""), *map(Text, row))
+    out = io.StringIO()
+    Console(file=out, width=TABLE_WIDTH, color_system=None, legacy_windows=False).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def best_defined(values: Sequence[float] | np.ndarray[Any, Any], undefined: Sequence[str]) -> int | None:
+    """Position of the largest value among the rows that are defined, the first of equals; None when none is."""
+    defined = [i for i, reason in enumerate(undefined) if not reason and not math.isnan(values[i])]
+    return max(defined, key=lambda i: (values[i], -i), default=None)
+
+
+def number_or_none(value: float) -> float | None:
+    """Give a float for `records`: NaN, which stands for undefined inside arrays, becomes None."""
+    return None if math.isnan(value) else float(value)
+
+
+def _cell(column: Column, record: Record) -> str:
+    value = record[column.name]
+    if value is None:
+        return "-"
+    text = format(value, column.format)
+    if column.interval and record[f"{column.name}_low"] is not None:
+        low, high = (format(record[f"{column.name}_{end}"], column.format) for end in ("low", "high"))
+        return f"{text} [{low}, {high}]"
+    return text
+
+
+def _reasons(records: Sequence[Record]) -> list[str]:
+    """One line for each reason, with the layers that it holds for."""
+    layers: dict[str, list[str]] = {}
+    for record in records:
+        if record["undefined"]:
+            layers.setdefault(record["undefined"], []).append(str(record["layer"]))
+    return [f"layer {', '.join(numbers)}: undefined: {reason}" for reason, numbers in layers.items()]
+
+
+def _plain(value: Any) -> Any:
+    """Turn arrays, numpy numbers, tuples and mappings into what JSON knows; NaN into None."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _typed(hint: Any, value: Any) -> Any:
+    """Give a JSON value the type that the field declares."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        inner = [kind for kind in typing.get_args(hint) if kind is not type(None)]
+        return None if value is None else _typed(inner[0], value)
+    if origin is np.ndarray:
+        return np.array(value, dtype=typing.get_args(typing.get_args(hint)[1])[0])  # None becomes NaN
+    if origin is tuple:
+        return tuple(value)
+    return value
