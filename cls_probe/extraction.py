@@ -106,7 +106,7 @@ def extract(
     }
     _check(wanted, files)
     folder = Path(out) if out is not None else _cache_folder() / fingerprint(wanted)[:32]
-    if not overwrite and _is_finished(folder, wanted):
+    if _is_finished(folder, wanted, overwrite=overwrite):
         _log.info("opened the finished store %s", folder)
         return VectorStore.open(folder)
 
@@ -139,13 +139,15 @@ def _check(wanted: Mapping[str, Any], files: ModelFiles) -> None:
                 raise InputError(f"{option} is {value!r}; expected one of {', '.join(choices)}")
 
 
-def _is_finished(folder: Path, wanted: Mapping[str, Any]) -> bool:
-    """Whether the folder holds this very store, finished; a folder that holds anything else is refused."""
+def _is_finished(folder: Path, wanted: Mapping[str, Any], *, overwrite: bool) -> bool:
+    """Say whether the folder holds this very store, finished; refuse one that holds anything else."""
     if not (folder / MANIFEST).exists():
         if folder.exists() and (
             not folder.is_dir() or any(not path.name.endswith(".tmp") for path in folder.iterdir())
         ):
             raise StoreError(f"{folder}: exists and is not a vector store; name a new or an empty folder")
+        return False
+    if overwrite:
         return False
     manifest = Manifest.read(folder)
     if difference := manifest.difference(wanted):

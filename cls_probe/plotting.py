@@ -100,8 +100,9 @@ def check_figure_path(path: Path) -> str:
 
 
 def drawable(names: Sequence[str]) -> list[str]:
-    """Give names as the installed fonts can draw them: one that they lack is drawn as its code points."""
+    """Give names as the installed fonts can draw them: a character that they lack becomes its code point."""
     fonts = _fonts()
+    names = [name.replace("$", r"\$") for name in names]  # no mathematics
     return ["".join(c if any(f.get_char_index(ord(c)) for f in fonts) else _escaped(c) for c in n) for n in names]
 
 

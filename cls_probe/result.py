@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import textwrap
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -107,7 +108,7 @@ class Result:
         cells = [[_cell(column, record) for column in shown] for record in records]
         star = [f"* {self.star}"] if self.best is not None else []
         table = text_table([column.heading or "" for column in shown], cells, mark=self.best)
-        return "\n".join([self.title, "", table, *star, *_reasons(records), *self.notes()])
+        return "\n".join([self.title, "", table, *map(_wrapped, [*star, *_reasons(records), *self.notes()])])
 
     def to_frame(self) -> "pd.DataFrame":
         """Give the records as a pandas frame."""
@@ -135,7 +136,7 @@ class Result:
             content = json.loads(text)
             kind, schema = content.pop("kind"), content.pop("schema")
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise InputError(f"not a saved result ({type(error).__name__}: {error:.100})".replace("\n", " ")) from error
+            raise InputError(f"not a saved result ({type(error).__name__}: {error!s:.100})") from error
         if (kind, schema) != (cls.__name__, SCHEMA):
             raise InputError(f"a saved {kind} of schema {schema}; expected {cls.__name__} of schema {SCHEMA}")
         hints = typing.get_type_hints(cls)
@@ -190,6 +191,11 @@ def _cell(column: Column, record: Record) -> str:
         low, high = (format(record[f"{column.name}_{end}"], column.format) for end in ("low", "high"))
         return f"{text} [{low}, {high}]"
     return text
+
+
+def _wrapped(note: str) -> str:
+    """Fold a sentence at the width of a table; leave what has lines of its own."""
+    return note if "\n" in note else textwrap.fill(note, TABLE_WIDTH)
 
 
 def _reasons(records: Sequence[Record]) -> list[str]:

@@ -49,8 +49,8 @@ class AnisotropyResult(Result):
 
     title = "Anisotropy: mean cosine of distinct [CLS] pairs"
     meaning = (
-        "mean cosine near 1: the vectors share one direction (a narrow cone), so that raw cosine says little;\n"
-        "near 0: they spread. 1 - cosine tells layers apart where cosines crowd against 1. MEV: share of the first\n"
+        "mean cosine near 1: the vectors share one direction (a narrow cone), so that raw cosine says little; "
+        "near 0: they spread. 1 - cosine tells layers apart where cosines crowd against 1. MEV: share of the first "
         "singular direction, uncentred; PC1: share of the first principal component about the mean."
     )
     star = "least anisotropic layer"

@@ -73,7 +73,7 @@ class ClassGapResult(Result):
 
     title = "Class gap: cosine of [CLS] within and between classes"
     meaning = (
-        "gap = within - between: above 0, rows of one class lie closer together than rows of different classes.\n"
+        "gap = within - between: above 0, rows of one class lie closer together than rows of different classes. "
         "within, between and gap count every pair alike; gap (classes) counts every class alike."
     )
     star = "layer of the largest gap"
@@ -220,9 +220,10 @@ def _one_layer(
     for units, codes in _with_codes(store, layer, pooling):
         sums += np.eye(n_classes)[codes].T @ units
     matrix = _class_matrix(sums, sizes)
-    diagonal = np.eye(n_classes, dtype=bool)
-    values["class_within_cosine"] = float(matrix[diagonal].mean())
-    values["class_between_cosine"] = float(matrix[~diagonal].mean())
+    present = matrix[np.ix_(sizes > 0, sizes > 0)]
+    diagonal = np.eye(len(present), dtype=bool)
+    values["class_within_cosine"] = float(present[diagonal].mean())
+    values["class_between_cosine"] = float(present[~diagonal].mean())
     values["class_gap"] = values["class_within_cosine"] - values["class_between_cosine"]
     return values | _pair_weighted(store, layer, pooling, sums, sizes, confidence), matrix, ""
 

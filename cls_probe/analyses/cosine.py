@@ -26,24 +26,28 @@ def unit_batches(store: VectorStore, layer: int, pooling: str) -> Iterator[Float
         yield batch / np.linalg.norm(batch, axis=1, keepdims=True)
 
 
-def degenerate(store: VectorStore, layer: int, pooling: str) -> str:
-    """Say why the cosines of a layer tell nothing, "" when they do.
+def all_same(store: VectorStore, layer: int, pooling: str) -> bool:
+    """Say whether all vectors of a layer are the same.
 
-    Reasons: one row only, a zero vector, all vectors the same (no coordinate moves by more than 8 float32
-    epsilons of the largest one, which is how far a constant can spread by rounding).
+    They are when no coordinate moves by more than 8 float32 epsilons of the largest one, which is how far a
+    constant can spread by rounding.
     """
-    if store.n_rows == 1:
-        return "only one row"
     first = store.layer(layer, pooling=pooling)[0].astype(np.float64)
     tolerance = _SAME_TOLERANCE * np.abs(first).max()
-    same, start = True, 0
-    for batch in float_batches(store, layer, pooling):
+    return all((np.abs(batch - first) <= tolerance).all() for batch in float_batches(store, layer, pooling))
+
+
+def degenerate(store: VectorStore, layer: int, pooling: str) -> str:
+    """Say why the cosines of a layer tell nothing: one row only, a zero vector, all the same; "" when they do."""
+    if store.n_rows == 1:
+        return "only one row"
+    start = 0
+    for batch in store.batches(layer, pooling=pooling):
         zero = np.flatnonzero(~batch.any(axis=1))
         if zero.size:
             return f"row {start + int(zero[0])} is a zero vector"
-        same = same and bool((np.abs(batch - first) <= tolerance).all())
         start += len(batch)
-    return SAME if same else ""
+    return SAME if all_same(store, layer, pooling) else ""
 
 
 def jackknife_interval(
@@ -61,7 +65,7 @@ def jackknife_interval(
         return np.nan, np.nan
     error = np.sqrt((n - 1) / n * ((leave_one_out - leave_one_out.mean()) ** 2).sum())
     half = float(t.ppf((1 + confidence) / 2, n - 1) * error)
-    return max(estimate - half, low), min(estimate + half, high)
+    return max(estimate - half, float(low)), min(estimate + half, float(high))
 
 
 def check_confidence(confidence: float) -> None:

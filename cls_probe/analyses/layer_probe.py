@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.cosine import SAME, check_confidence, degenerate
+from cls_probe.analyses.cosine import SAME, all_same, check_confidence
 from cls_probe.errors import InputError
 from cls_probe.plotting import curve, layer_axis, panels, style
 from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, best_defined, number_or_none, with_interval
@@ -57,7 +57,7 @@ class LayerProbeResult(Result):
     title = "Layer probe: a linear classifier reads the class from [CLS]"
     star = "most accurate layer"
     meaning = (
-        "accuracy of logistic regression on rows that it was not trained on; intervals are Wilson (accuracy) and\n"
+        "Accuracy of logistic regression on rows that it was not trained on; intervals are Wilson (accuracy) and "
         "bootstrap over rows (macro-F1), given the trained probes."
     )
     columns = (
@@ -97,9 +97,9 @@ class LayerProbeResult(Result):
         """Explain, and say where a layer is at chance because its vectors tell nothing."""
         notes = [self.meaning, f"{self.n_test} rows predicted, {len(self.label_names)} classes."]
         if any(self.undefined):
-            notes.append("where a layer is undefined, the probe can only say the majority class (chance).")
+            notes.append("Where a layer is undefined, the probe can only say the majority class (chance).")
         if not self.converged.all():
-            notes.append("a probe that did not converge is not at its optimum: raise --max-iter or lower -C.")
+            notes.append("A probe that did not converge is not at its optimum: raise --max-iter or lower -C.")
         return notes
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
@@ -258,9 +258,8 @@ def _one_layer(
 ) -> tuple[Codes, bool, str]:
     """Predicted codes of the test rows, whether every fold converged, why the vectors tell nothing."""
     n_test = store.n_rows if test is None else test.n_rows
-    reason = degenerate(store, layer, pooling)
-    if reason == SAME:
-        return np.full(n_test, np.bincount(store.codes).argmax()), True, reason
+    if all_same(store, layer, pooling):
+        return np.full(n_test, np.bincount(store.codes).argmax()), True, SAME
     predicted, converged = np.empty(n_test, dtype=np.int64), True
     for rows, features, codes, test_features in _tasks(store, layer, pooling, test, split):
         predicted[rows], fine = _fit_predict(features, codes, test_features, c, max_iter)

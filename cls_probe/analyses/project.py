@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.cosine import SAME, degenerate
+from cls_probe.analyses.cosine import SAME, all_same
 from cls_probe.plotting import COLOURS, MARKERS, drawable, panels, style
 from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, number_or_none
 from cls_probe.store import VectorStore
@@ -38,7 +38,7 @@ class ProjectResult(Result):
 
     title = "Projection: [CLS] on its first two principal components"
     meaning = (
-        "PC1, PC2: share of the variance that each axis shows; what the picture leaves out is 1 minus their sum.\n"
+        "PC1, PC2: share of the variance that each axis shows; what the picture leaves out is 1 minus their sum. "
         "The coordinates themselves come with --csv, --json or --plot."
     )
     columns = (
@@ -170,7 +170,7 @@ def _one_layer(store: VectorStore, layer: int, pooling: str) -> tuple[NDArray[np
     too_few = (
         "fewer than three rows" if store.n_rows < 3 else "fewer than two dimensions" if store.hidden_size < 2 else ""
     )
-    reason = too_few or (SAME if degenerate(store, layer, pooling) == SAME else "")
+    reason = too_few or (SAME if all_same(store, layer, pooling) else "")
     if reason:
         return np.full((store.n_rows, 2), np.nan), np.full(2, np.nan), reason
     vectors = store.layer(layer, pooling=pooling).astype(np.float64)

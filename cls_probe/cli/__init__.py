@@ -16,19 +16,21 @@ from cls_probe.cli.extract import extract
 from cls_probe.cli.info import info
 from cls_probe.errors import ClsProbeError
 
+HELP = """Measure what is in the [CLS] vector, layer by layer.
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+\b
+Extract once, then analyse the store as often as you like:
+  clsprobe extract news.csv --model bert-base-uncased -o store
+  clsprobe anisotropy store
+  clsprobe layer-probe store --plot probe.pdf
+
+"clsprobe demo" shows all of it on a bundled sample."""
+
+
+@click.group(help=HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="cls-probe", prog_name="clsprobe")
 def cli() -> None:
-    r"""Measure what is in the [CLS] vector, layer by layer.
-
-    \b
-    Extract once, then analyse the store as often as you like:
-      clsprobe extract news.csv --model bert-base-uncased -o store
-      clsprobe anisotropy store
-      clsprobe layer-probe store --plot probe.pdf
-    "clsprobe demo" shows all of it on a bundled sample.
-    """
+    """Hold the commands."""
 
 
 for _command in (extract, info, anisotropy, class_gap, layer_probe, project, demo):

@@ -17,10 +17,10 @@ import click
 @click.option("-m", "--model", help="Model folder, hub id or short name.  [default: all-MiniLM-L6-v2]")
 @click.option("--overwrite", is_flag=True, help="Replace a store of another model in the folder.")
 def demo(out: Path, model: str | None, overwrite: bool) -> None:
-    """Run everything on the bundled sample of 400 news items, offline.
+    """Run everything on the bundled sample, offline.
 
-    Extracts the [CLS] vector of every layer, runs every analysis, prints the tables, and writes the store and each
-    result as JSON, CSV and PNG into the folder.
+    The sample is 400 short news items in four classes. Extracts the [CLS] vector of every layer, runs every
+    analysis, prints the tables, and writes the store and each result as JSON, CSV and PNG into the folder.
     """
     from cls_probe.demonstration import demo as run
     from cls_probe.extraction import DEFAULT_MODEL

@@ -52,7 +52,9 @@ from cls_probe.cli.options import layers_option
     help="Go on with an unfinished store of the same kind, or replace whatever store is there.",
 )
 def extract(data: str, model: str | None, resume: bool, pooling: str, **options: Any) -> None:
-    """Extract the [CLS] vector of every layer of every row into a store.
+    """Extract the [CLS] vectors of all layers into a store.
+
+    Every row of DATA gives one vector for each layer, written once to disk for all analyses to read.
 
     DATA is a csv, tsv, jsonl, parquet or txt file (one text a line), "hub:NAME[:SPLIT]", or "sample" for the
     bundled news items. The network is used only for a hub id or hub data set that you name.

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -67,23 +67,21 @@ def read_rows(
 
     """
     table = _read_table(source)
-    texts, pairs, found = _pick(table, text_column, text_pair_column, None if no_labels else label_column, no_labels)
+    text, pair, label = _choose(table, text_column, text_pair_column, label_column)
+    texts = table.columns[text]
+    found = None if no_labels or label is None else table.columns[label]
     if labels is not None and not no_labels:
-        found = list(labels)
+        found, label = list(labels), None
         if len(found) != len(texts):
-            raise InputError(
-                f"{table.source}: {len(texts)} texts but {len(found)} labels; give one label for every row"
-            )
+            raise InputError(f"{table.source}: {len(texts)} texts but {len(found)} labels; give one for every row")
     keep = _keep(len(texts), limit, sample, seed, table.source)
-    lines = None if table.lines is None else [table.lines[row] for row in keep]
-    kept_labels = None if found is None else [found[row] for row in keep]
     return Rows(
         texts=[texts[row] for row in keep],
-        text_pairs=None if pairs is None else [pairs[row] for row in keep],
-        labels=None if kept_labels is None else _label_names(kept_labels, table, keep),
-        label_names=table.label_names,
+        text_pairs=None if pair is None else [table.columns[pair][row] for row in keep],
+        labels=None if found is None else [_label_name(found[row], table, row) for row in keep],
+        label_names=table.class_names.get(label or ""),
         source=table.source,
-        lines=lines,
+        lines=None if table.lines is None else [table.lines[row] for row in keep],
     )
 
 
@@ -94,7 +92,8 @@ class _Table:
     source: str
     columns: Mapping[str, Sequence[Any]]
     lines: Sequence[int] | None = None
-    label_names: tuple[str, ...] | None = None
+    class_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names and order of the columns that bring their own."""
 
     def place(self, row: int) -> str:
         line = f" (line {self.lines[row]})" if self.lines is not None else ""
@@ -245,7 +244,7 @@ def _from_iterable(source: Iterable[Any]) -> _Table:
         for row, item in enumerate(items):
             if not isinstance(item, Mapping):
                 raise InputError(f"texts, row {row}: {type(item).__name__}; expected a mapping as in row 0")
-        return _Table(source="texts", columns=_columns(items), label_names=_class_label_names(source))
+        return _with_class_names(_Table(source="texts", columns=_columns(items)), source)
     return _Table(source="texts", columns={"text": items})
 
 
@@ -272,19 +271,17 @@ def _from_hub(name: str) -> _Table:
         )
     data = loaded[split]
     columns = {column: list(data[column]) for column in data.column_names}
-    label_names = _class_label_names(data)
-    if label_names:
-        label = _guess(list(columns), LABEL_COLUMNS)
-        columns[label] = [None if code is None or code < 0 else label_names[code] for code in columns[label]]
-    return _Table(source=f"hub:{name}:{split}", columns=columns, label_names=label_names)
+    return _with_class_names(_Table(source=f"hub:{name}:{split}", columns=columns), data)
 
 
-def _class_label_names(source: Any) -> tuple[str, ...] | None:
-    """Names and order of a ``datasets.ClassLabel`` column, if the source has one under a usual name."""
-    features = getattr(source, "features", None)
-    label = _guess(list(features), LABEL_COLUMNS) if features else None
-    names = getattr(features[label], "names", None) if features and label else None
-    return tuple(names) if names else None
+def _with_class_names(table: _Table, source: Any) -> _Table:
+    """Replace the codes of ``datasets.ClassLabel`` columns by their names, and keep the order of the names."""
+    features = getattr(source, "features", None) or {}
+    class_names = {column: tuple(kind.names) for column, kind in features.items() if getattr(kind, "names", None)}
+    columns = dict(table.columns)
+    for column, names in class_names.items():
+        columns[column] = [None if code is None or code < 0 else names[code] for code in columns[column]]
+    return replace(table, columns=columns, class_names=class_names)
 
 
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -292,9 +289,7 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [record.get(name) for record in records] for name in names}
 
 
-def _pick(
-    table: _Table, text: str | None, pair: str | None, label: str | None, no_labels: bool
-) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
+def _choose(table: _Table, text: str | None, pair: str | None, label: str | None) -> tuple[str, str | None, str | None]:
     """Choose the columns by the names given, else by the usual names."""
     names = list(table.columns)
     for kind, name in (("text", text), ("text pair", pair), ("label", label)):
@@ -306,13 +301,7 @@ def _pick(
             f"{table.source}: no column named {', '.join(TEXT_COLUMNS)}; the columns are {_listed(names)}; "
             "name one with --text-column"
         )
-    if not no_labels:
-        label = label or _guess([name for name in names if name not in (text, pair)], LABEL_COLUMNS)
-    return (
-        list(table.columns[text]),
-        None if pair is None else list(table.columns[pair]),
-        None if label is None else list(table.columns[label]),
-    )
+    return text, pair, label or _guess([name for name in names if name not in (text, pair)], LABEL_COLUMNS)
 
 
 def _guess(names: Sequence[str], usual: Sequence[str]) -> str | None:
@@ -340,11 +329,8 @@ def _keep(n_rows: int, limit: int | None, sample: int | None, seed: int, source:
     return sorted(int(row) for row in drawn)
 
 
-def _label_names(labels: Sequence[Any], table: _Table, keep: Sequence[int]) -> list[str]:
-    names = []
-    for value, row in zip(labels, keep, strict=True):
-        name = label_name(value)
-        if name is None or not name.strip():
-            raise InputError(f"{table.place(row)}: the label is missing; fill it, or read without labels (--no-labels)")
-        names.append(name)
-    return names
+def _label_name(value: Any, table: _Table, row: int) -> str:
+    name = label_name(value)
+    if name is None or not name.strip():
+        raise InputError(f"{table.place(row)}: the label is missing; fill it, or read without labels (--no-labels)")
+    return name

@@ -53,10 +53,11 @@ class Rows:
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """Class names in class order, empty without labels."""
+        """Names of the classes that occur, in class order; empty without labels."""
         if self.labels is None:
             return ()
-        return tuple(self.label_names) if self.label_names else class_order(self.labels)
+        present = set(self.labels)
+        return tuple(name for name in self.label_names or class_order(present) if name in present)
 
     @cached_property
     def sha256(self) -> str:
@@ -83,9 +84,7 @@ class Rows:
 
     def _check_labels(self, labels: Sequence[str]) -> None:
         if len(labels) != len(self.texts):
-            raise InputError(
-                f"{self.source}: {len(self.texts)} texts but {len(labels)} labels; give one label for every row"
-            )
+            raise InputError(f"{self.source}: {len(self.texts)} texts but {len(labels)} labels; give one for every row")
         for row, label in enumerate(labels):
             if not _is_unicode(label):
                 raise InputError(f"{self.place(row)}: the label holds a lone surrogate, which is not valid Unicode")
@@ -122,8 +121,8 @@ def class_order(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_missing(value: object) -> bool:
-    if value is None or value == "":
-        return True
+    if value is None or isinstance(value, str):
+        return not value
     try:
         return bool(value != value)  # NaN, NaT
     except TypeError:  # pandas.NA has no truth value

@@ -1,0 +1,223 @@
+"""Extraction: the right vectors, once; resumed, opened or refused."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import cls_probe
+from cls_probe import extraction
+from cls_probe.encoding.encoder import Encoder
+from cls_probe.errors import EncoderError, InputError, StoreError
+from cls_probe.extraction import _batches, extract
+from tests.encoding.test_encoder import plain
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+TEXTS = [" ".join(LETTERS[: 1 + (7 * i) % 23]) for i in range(40)]
+LABELS = ["even", "odd"] * 20
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_every_row_is_in_its_place(tiny_model, tmp_path):
+    store = extract(TEXTS, labels=LABELS, model=tiny_model, out=tmp_path / "s", part_size=16)
+    assert (store.n_rows, store.layers, store.hidden_size) == (40, (0, 1, 2), 16)
+    for row in (0, 15, 16, 39):
+        vectors = np.stack([store.layer(layer)[row] for layer in store.layers])
+        np.testing.assert_allclose(vectors, plain(tiny_model, TEXTS[row]), rtol=0, atol=1e-5)
+    assert store.texts == tuple(TEXTS)
+    assert store.labels == tuple(LABELS)
+    assert store.n_tokens.tolist() == [len(text.split()) + 2 for text in TEXTS]
+    store.verify()
+
+
+def test_the_vectors_of_a_row_do_not_depend_on_its_company(tiny_model, tmp_path):
+    one = extract(TEXTS, model=tiny_model, out=tmp_path / "one", part_size=7)
+    other = extract(TEXTS, model=tiny_model, out=tmp_path / "other")
+    np.testing.assert_allclose(one.layer(2), other.layer(2), rtol=0, atol=1e-5)
+
+
+def test_the_same_call_opens_the_finished_store(tiny_model, monkeypatch, caplog):
+    first = extract(TEXTS, model=tiny_model)
+    monkeypatch.setattr(Encoder, "__init__", lambda *_, **__: pytest.fail("computed again"))
+    with caplog.at_level(logging.INFO, "cls_probe"):
+        second = extract(TEXTS, model=tiny_model)
+    assert second.folder == first.folder
+    assert f"opened the finished store {first.folder}" in caplog.text
+    assert str(first.folder).startswith(os.environ["CLS_PROBE_CACHE"])
+
+
+def test_the_cache_tells_everything_apart_that_matters(tiny_model):
+    variants = [
+        {},
+        {"max_length": 10},
+        {"layers": [2]},
+        {"store_dtype": "float16"},
+        {"dtype": "bfloat16"},
+        {"labels": LABELS},
+        {"limit": 39},
+        {"part_size": 8},
+    ]
+    folders = {extract(TEXTS, model=tiny_model, **options).folder for options in variants}
+    assert len(folders) == len(variants)
+
+
+def test_an_unfinished_store_is_resumed_to_the_same_bytes(tiny_model, tmp_path, monkeypatch):
+    extract(TEXTS, model=tiny_model, out=tmp_path / "whole", part_size=8)
+    encode, calls = extraction._encode_part, []
+
+    def stop_at_the_third(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return encode(*args)
+
+    monkeypatch.setattr(extraction, "_encode_part", stop_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        extract(TEXTS, model=tiny_model, out=tmp_path / "stopped", part_size=8)
+    assert len(list((tmp_path / "stopped").glob("part-*.arrow"))) == 2
+    monkeypatch.setattr(extraction, "_encode_part", lambda *args: (calls.append(args), encode(*args))[1])
+    extract(TEXTS, model=tiny_model, out=tmp_path / "stopped", part_size=8)
+    assert len(calls) == 3 + 3  # the two finished parts were not computed again
+    assert files(tmp_path / "stopped") == files(tmp_path / "whole")
+
+
+RUN = """
+import sys, cls_probe
+texts = open(sys.argv[1]).read().splitlines()
+cls_probe.extract(texts, model=sys.argv[2], out=sys.argv[3], part_size=20)
+"""
+
+
+def test_sigkill_in_the_middle_loses_no_part(tiny_model, tmp_path):
+    texts = [f"{' '.join(LETTERS[i % 20 : i % 20 + 6])} {'the dog ' * (i % 25)}" for i in range(800)]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    command = [sys.executable, "-c", RUN, tmp_path / "texts.txt", tiny_model, tmp_path / "killed"]
+    run = subprocess.Popen(command)
+    while run.poll() is None and len(list((tmp_path / "killed").glob("part-*.arrow"))) < 5:
+        time.sleep(0.002)
+    run.send_signal(signal.SIGKILL)
+    assert run.wait() == -signal.SIGKILL
+    done = len(list((tmp_path / "killed").glob("part-*.arrow")))
+    assert 5 <= done < 40
+    with pytest.raises(StoreError, match=r"unfinished, \d+ of 800 rows are there"):
+        cls_probe.VectorStore.open(tmp_path / "killed")
+    subprocess.run(command, check=True)
+    subprocess.run([*command[:-1], tmp_path / "whole"], check=True)
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
+
+
+def test_another_store_in_the_folder_is_refused_with_the_key_named(tiny_model, tmp_path):
+    out = tmp_path / "s"
+    extract(TEXTS, model=tiny_model, out=out)
+    before = files(out)
+    for options, key in (
+        ({"max_length": 9}, r"another max_length \(64; asked for 9\)"),
+        ({"layers": [1]}, r"another layers"),
+        ({"limit": 9}, r"another rows_sha256 \([0-9a-f]{12}\.\.\.; asked for [0-9a-f]{12}\.\.\.\)"),
+        ({"store_dtype": "float16"}, "another store_dtype"),
+        ({"part_size": 9}, "another part_size"),
+    ):
+        with pytest.raises(StoreError, match=key):
+            extract(TEXTS, model=tiny_model, out=out, **options)
+        assert files(out) == before
+    store = extract(TEXTS, model=tiny_model, out=out, layers=[1], overwrite=True)
+    assert store.layers == (1,)
+
+
+def test_a_folder_with_other_files_is_left_alone(tiny_model, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    for overwrite in (False, True):
+        with pytest.raises(StoreError, match="exists and is not a vector store; name a new or an empty folder"):
+            extract(TEXTS, model=tiny_model, out=tmp_path, overwrite=overwrite)
+    assert files(tmp_path) == {"thesis.tex": b"years of work"}
+
+
+def test_number_formats(tiny_model, tmp_path):
+    full = extract(TEXTS, model=tiny_model, out=tmp_path / "full")
+    half = extract(TEXTS, model=tiny_model, out=tmp_path / "half", store_dtype="float16")
+    brain = extract(TEXTS, model=tiny_model, out=tmp_path / "brain", dtype="bfloat16")
+    assert (half.layer(2) == full.layer(2).astype(np.float16)).all()
+    assert brain.layer(2).dtype == np.float32
+    assert 0 < np.abs(brain.layer(2) - full.layer(2)).max() < 0.2
+
+
+def test_truncation_is_counted(tiny_model, tmp_path):
+    store = extract(TEXTS, model=tiny_model, out=tmp_path / "s", max_length=12)
+    lengths = np.array([len(text.split()) + 2 for text in TEXTS])
+    assert (store.truncated == (lengths > 12)).all()
+    assert 0 < store.truncated.sum() < 40
+    assert (store.n_tokens == lengths).all()
+
+
+def test_pairs_are_stored(tiny_model, tmp_path):
+    rows = [{"text": "a b", "other": "c"}, {"text": "d", "other": "e f"}]
+    store = extract(rows, model=tiny_model, out=tmp_path / "s", text_pair_column="other")
+    assert store.text_pairs == ("c", "e f")
+    np.testing.assert_allclose(store.layer(2)[1], plain(tiny_model, "d", "e f")[2], rtol=0, atol=1e-5)
+
+
+def test_batches_hold_the_token_budget_and_every_row_once():
+    lengths = np.random.default_rng(0).integers(3, 600, size=500).astype(np.int32)
+    seen = []
+    for batch in _batches(lengths):
+        assert len(batch) * lengths[batch].max() <= extraction.BATCH_TOKENS
+        seen.extend(batch.tolist())
+    assert sorted(seen) == list(range(500))
+    assert [batch.tolist() for batch in _batches(np.array([20_000], dtype=np.int32))] == [[0]]
+
+
+def test_vectors_that_are_not_finite_name_row_and_layer(tiny_model, tmp_path, monkeypatch):
+    encode = Encoder.encode
+
+    def broken(self, tokens):
+        states = encode(self, tokens).copy()
+        for row, row_tokens in enumerate(tokens):
+            if len(row_tokens["input_ids"]) == 25:  # the longest texts: rows 16 and 39
+                states[row, 2] = np.inf
+        return states
+
+    monkeypatch.setattr(Encoder, "encode", broken)
+    longest = [row for row, text in enumerate(TEXTS) if len(text.split()) == 23]
+    with pytest.raises(EncoderError) as caught:
+        extract(TEXTS, model=tiny_model, out=tmp_path / "s")
+    assert f"texts, row {longest[0]}: the vector of layer 2 is not finite ({len(longest)} such rows" in str(
+        caught.value
+    )
+    assert "float32" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_length": 65}, "max_length is 65; expected 3 to 64, the most that"),
+        ({"max_length": 2}, "max_length is 2; expected 3 to 64"),
+        ({"part_size": 0}, "part_size is 0; expected at least 1"),
+        ({"dtype": "int8"}, "dtype is 'int8'; expected one of float32, float16, bfloat16"),
+        ({"store_dtype": "float64"}, "store_dtype is 'float64'; expected one of float32, float16"),
+        ({"pooling": "best"}, "poolings is 'best'; expected one of cls"),
+        ({"layers": [0, 3]}, r"layers are \[0, 3\]; expected some of 0 to 2, the states of"),
+        ({"layers": []}, r"layers are \[\]; expected some of 0 to 2"),
+    ],
+)
+def test_options_that_cannot_be_write_nothing(tiny_model, tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        extract(TEXTS, model=tiny_model, out=tmp_path / "s", **options)
+    assert not (tmp_path / "s").exists()
+
+
+def test_progress_is_silent_unless_asked_for(tiny_model, tmp_path, capfd):
+    extract(TEXTS, model=tiny_model, out=tmp_path / "a")
+    assert capfd.readouterr() == ("", "")
+    extract(TEXTS, model=tiny_model, out=tmp_path / "b", progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "40/40" in err
+    assert "row/s" in err

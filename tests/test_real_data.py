@@ -1,0 +1,72 @@
+"""The real encoder on real rows; skipped where data or weights are not."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import cls_probe
+from cls_probe.analyses import ANALYSES
+from cls_probe.encoding.files import locate
+from cls_probe.plotting import save_figure
+from tests.encoding.test_encoder import plain
+
+
+@pytest.fixture(scope="module")
+def news(real_data, minilm, tmp_path_factory):
+    out = tmp_path_factory.mktemp("stores") / "news"
+    return cls_probe.extract(real_data / "ag_news" / "test.csv", model=minilm, out=out, sample=300)
+
+
+def test_minilm_is_what_it_is_said_to_be(minilm):
+    files = locate(minilm)
+    assert (files.config["num_hidden_layers"], files.config["hidden_size"], files.max_length) == (6, 384, 512)
+
+
+def test_rows_equal_the_plain_forward(news, minilm):
+    for row in (0, 150, 299):
+        expected = plain(locate(minilm).folder, news.texts[row])
+        for layer in news.layers:
+            np.testing.assert_allclose(news.layer(layer)[row], expected[layer], rtol=0, atol=1e-5)
+
+
+def test_state_0_is_constant_and_topics_are_read_above_it(news):
+    result = cls_probe.layer_probe(news)
+    assert result.undefined[0] == "all vectors are the same"
+    assert result.accuracy[0] == result.majority_accuracy
+    assert result.accuracy[1:].min() > 0.55
+    crowded = cls_probe.anisotropy(news)
+    assert crowded.mean_cosine[1:5].min() > 0.9998
+    assert crowded.mean_cosine[6] < 0.8
+    assert (cls_probe.class_gap(news).gap_low[1:] > 0).all()
+
+
+def test_the_probe_equals_scikit_learn(news):
+    result = cls_probe.layer_probe(news, layers=[5])
+    probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    split = StratifiedKFold(5, shuffle=True, random_state=0)
+    scores = cross_val_score(probe, news.layer(5).astype(float), news.labels, cv=split)
+    assert result.accuracy[0] == pytest.approx(scores.mean(), abs=1e-3)
+
+
+def test_fifteen_languages_come_through(real_data, minilm, tmp_path, capfd):
+    path = real_data / "sib200" / "multilingual.csv"
+    store = cls_probe.extract(path, model=minilm, out=tmp_path / "s", sample=120, label_column="lang")
+    rows = cls_probe.read_rows(path, sample=120, label_column="lang")
+    assert store.texts == tuple(rows.texts)
+    assert len(store.label_names) == 15
+    blocks = ("\u4e00\u9fff", "\u0600\u06ff", "\u0900\u097f", "\u1200\u137f", "\u0e00\u0e7f", "\uac00\ud7a3")
+    for first, last in blocks:
+        assert any(first <= c <= last for text in store.texts for c in text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for analysis in ANALYSES:
+            options = {"folds": 2} if analysis.name == "layer_probe" else {}
+            result = analysis.function(store, **options)
+            assert "\ufffd" not in result.table() + result.to_csv()
+            save_figure(result.plot(), tmp_path / f"{analysis.name}.png")
+    assert capfd.readouterr().err == ""
