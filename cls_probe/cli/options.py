@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -22,17 +23,6 @@ def layers_option(command: F) -> F:
     )(command)
 
 
-def analysis_command(command: F) -> F:
-    """Add what every analysis takes: STORE, --layers, --pooling, --confidence."""
-    for decorator in (
-        click.option("--pooling", default="cls", show_default=True, help="Which vectors of the store."),
-        layers_option,
-        click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path)),
-    ):
-        command = decorator(command)
-    return command
-
-
 def confidence_option(command: F) -> F:
     """Add --confidence."""
     return click.option(
@@ -40,38 +30,44 @@ def confidence_option(command: F) -> F:
     )(command)
 
 
-def output_options(command: F) -> F:
+def analysis_command(analyse: Callable[..., "Result"]) -> Callable[..., None]:
+    """Turn `analyse(store, **options)` into a command: STORE is opened, the result saved, drawn and printed."""
+
+    @functools.wraps(analyse)
+    def command(store_path: Path, form: str, save: Path | None, plot: Path | None, **options: Any) -> None:
+        from cls_probe.store import VectorStore
+
+        _show(analyse(VectorStore.open(store_path), **options), form, save, plot)
+
+    pooling = click.option("--pooling", default="cls", show_default=True, help="Which vectors of the store.")
+    store = click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path))
+    return store(layers_option(pooling(_output_options(command))))
+
+
+def _output_options(command: F) -> F:
     """Add what every result can do: --table, --csv, --json, --save, --plot."""
-    for decorator in (
+    file = click.Path(path_type=Path)
+    for option in (
         click.option(
-            "--plot",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            callback=_check_plot,
-            help="Draw to a .png, .svg or .pdf file.",
+            "--plot", type=file, metavar="FILE", callback=_check_plot, help="Draw to a .png, .svg or .pdf file."
         ),
         click.option(
-            "--save",
-            type=click.Path(path_type=Path),
-            metavar="RESULT.json",
-            callback=_check_folder,
-            help="Save the result as JSON, beside what is printed.",
+            "--save", type=file, metavar="RESULT.json", callback=_check_file, help="Save the result as JSON too."
         ),
         click.option("--json", "form", flag_value="json", help="Print the whole result as JSON."),
         click.option("--csv", "form", flag_value="csv", help="Print the records as CSV."),
         click.option("--table", "form", flag_value="table", default=True, help="Print a table (the default)."),
     ):
-        command = decorator(command)
+        command = option(command)
     return command
 
 
-def show(result: "Result", *, form: str, save: Path | None, plot: Path | None) -> None:
-    """Save and draw what was asked for, then print the result on stdout."""
+def _show(result: "Result", form: str, save: Path | None, plot: Path | None) -> None:
     if save is not None:
         try:
             save.write_text(result.to_json(), encoding="utf-8")
         except OSError as error:
-            raise click.UsageError(f"{save}: cannot be written ({error.strerror or error})") from error
+            raise click.ClickException(f"{save}: cannot be written ({error.strerror or error})") from error
     if plot is not None:
         from cls_probe.plotting import save_figure
 
@@ -96,7 +92,7 @@ def _layers(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     return tuple(dict.fromkeys(layers))
 
 
-def _check_folder(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+def _check_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     """Find out before the work that a file cannot be written."""
     if value is not None and not value.parent.is_dir():
         raise click.BadParameter(f"{value.parent}: no such folder; make it first", ctx, param)
@@ -108,4 +104,4 @@ def _check_folder(ctx: click.Context, param: click.Parameter, value: Path | None
 def _check_plot(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     if value is not None:
         check_figure_path(value)
-    return _check_folder(ctx, param, value)
+    return _check_file(ctx, param, value)

@@ -35,6 +35,8 @@ class Encoder:
         self.device = _device(device)
         self.tokenizer, self.model = _load(files, getattr(torch, dtype))
         self.model.to(self.device).eval()
+        if self.model.config.is_encoder_decoder:
+            raise EncoderError(f"{self.name}: is an encoder-decoder model; expected an encoder of the BERT family")
         if self.tokenizer.cls_token_id is None:
             raise EncoderError(
                 f"{self.name}: its tokenizer has no [CLS] token, so that there is no [CLS] vector to read; "

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 import torch
-from transformers import AlbertConfig, AlbertModel, AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
+from transformers import (
+    AlbertConfig,
+    AlbertModel,
+    AutoModel,
+    AutoTokenizer,
+    BartConfig,
+    BartModel,
+    BertConfig,
+    BertForMaskedLM,
+)
 
 from cls_probe.encoding import encoder as module
 from cls_probe.encoding import pooling
@@ -119,6 +128,22 @@ def test_a_tokenizer_without_cls_is_refused(tiny_model, tmp_path):
     save_tokenizer(tmp_path / "m", cls_token=None)
     with pytest.raises(EncoderError, match=r"its tokenizer has no \[CLS\] token"):
         Encoder(locate(tmp_path / "m"), device="cpu")
+
+
+def test_an_encoder_decoder_model_is_refused(tmp_path):
+    config = BartConfig(
+        vocab_size=5 + len(WORDS),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        max_position_embeddings=64,
+    )
+    BartModel(config).save_pretrained(tmp_path)
+    save_tokenizer(tmp_path)
+    with pytest.raises(EncoderError, match="is an encoder-decoder model; expected an encoder of the BERT family"):
+        Encoder(locate(tmp_path), device="cpu")
 
 
 def small_config(**changes):
