@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from pathlib import Path
@@ -130,7 +131,8 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Replace the manifest of a folder in one step."""
-        write_file(folder / MANIFEST, self.to_json().encode())
+        with new_file(folder / MANIFEST) as path:
+            path.write_bytes(self.to_json().encode())
 
 
 def fingerprint(identity: Mapping[str, Any]) -> str:
@@ -147,11 +149,11 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def write_file(path: Path, data: bytes | memoryview) -> None:
-    """Write under a temporary name in the same folder, flush to disk, rename."""
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Give a temporary name in the same folder to write to; flush to disk and rename when that went well."""
     temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
+    yield temporary
+    with temporary.open("rb+") as file:
         os.fsync(file.fileno())
     temporary.replace(path)

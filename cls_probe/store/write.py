@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cls_probe.errors import StoreError
-from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, write_file
+from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, file_sha256, new_file
 
 Columns = Mapping[str, Sequence[Any] | NDArray[Any] | None]
 """text, text_pair, label, n_tokens, truncated -> (rows of the part,) values, None for absent."""
@@ -57,18 +56,15 @@ class StoreWriter:
         batch = record_batch(
             rows, columns, vectors, identity={"fingerprint": self.manifest.fingerprint, "part": number}
         )
-        data = _serialise(batch)
-        part = Part(
-            file=f"part-{number:05d}.arrow",
-            start=rows.start,
-            stop=rows.stop,
-            bytes=len(data),
-            sha256=sha256(data).hexdigest(),
-        )
-        parts = sorted((*self.manifest.parts, part), key=lambda part: part.start)
-        self.manifest = replace(self.manifest, parts=tuple(parts))
+        file = f"part-{number:05d}.arrow"
         try:
-            write_file(self.folder / part.file, data)
+            with new_file(self.folder / file) as path:
+                with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as arrow:
+                    arrow.write_batch(batch)
+                size, digest = path.stat().st_size, file_sha256(path)
+            part = Part(file=file, start=rows.start, stop=rows.stop, bytes=size, sha256=digest)
+            parts = sorted((*self.manifest.parts, part), key=lambda part: part.start)
+            self.manifest = replace(self.manifest, parts=tuple(parts))
             self.manifest.write(self.folder)
         except OSError as error:
             raise StoreError(
@@ -105,13 +101,6 @@ def record_batch(rows: range, columns: Columns, vectors: Vectors, *, identity: M
         arrays[f"{pooling}.{layer}"] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
     batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
     return batch.replace_schema_metadata({"cls_probe": json.dumps({"format": FORMAT, **identity})})
-
-
-def _serialise(batch: pa.RecordBatch) -> memoryview:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, batch.schema) as file:
-        file.write_batch(batch)
-    return memoryview(sink.getvalue())
 
 
 def _has_size(path: Path, size: int) -> bool:
