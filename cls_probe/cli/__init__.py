@@ -11,8 +11,10 @@ from typing import NoReturn
 import click
 
 from cls_probe.cli.analyses import anisotropy, class_gap, layer_probe, project
+from cls_probe.cli.classify import classify
 from cls_probe.cli.demo import demo
 from cls_probe.cli.extract import extract
+from cls_probe.cli.finetune import finetune
 from cls_probe.cli.info import info
 from cls_probe.errors import ClsProbeError
 
@@ -33,7 +35,7 @@ def cli() -> None:
     """Hold the commands."""
 
 
-for _command in (extract, info, anisotropy, class_gap, layer_probe, project, demo):
+for _command in (extract, info, anisotropy, class_gap, layer_probe, project, finetune, classify, demo):
     cli.add_command(_command)
 
 

@@ -32,7 +32,7 @@ class Encoder:
         Raises EncoderError when the model cannot be loaded, lacks weights or has no [CLS] token.
         """
         self.name = files.name
-        self.device = _device(device)
+        self.device = pick_device(device)
         self.tokenizer, self.model = _load(files, getattr(torch, dtype))
         self.model.to(self.device).eval()
         if self.model.config.is_encoder_decoder:
@@ -50,15 +50,7 @@ class Encoder:
         self, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int
     ) -> tuple[Tokens, NDArray[np.int32]]:
         """Tokenize and truncate; also the number of tokens before truncation, specials included, (n_texts,)."""
-        tokens = self._tokens(texts, pairs, truncation=False)
-        n_tokens = np.array([len(row["input_ids"]) for row in tokens], dtype=np.int32)
-        long = np.flatnonzero(n_tokens > max_length).tolist()
-        if long:
-            some = [pairs[i] for i in long] if pairs is not None else None
-            cut = self._tokens([texts[i] for i in long], some, truncation=True, max_length=max_length)
-            for i, row in zip(long, cut, strict=True):
-                tokens[i] = row
-        return tokens, n_tokens
+        return tokenize(self.tokenizer, texts, pairs, max_length)
 
     def encode(self, tokens: Tokens) -> NDArray[np.float32]:
         """[CLS] vectors of every state of one batch, (batch, n_states, hidden_size).
@@ -71,10 +63,6 @@ class Encoder:
         with torch.inference_mode():
             states = self._states_by_hooks(inputs, positions) if self._blocks else self._states(inputs, positions)
             return torch.stack(states, dim=1).float().cpu().numpy()
-
-    def _tokens(self, texts: Sequence[str], pairs: Sequence[str] | None, **options: Any) -> Tokens:
-        encoded = self.tokenizer(list(texts), None if pairs is None else list(pairs), verbose=False, **options)
-        return [dict(zip(encoded, values, strict=True)) for values in zip(*encoded.values(), strict=True)]
 
     def _states(self, inputs: Any, positions: torch.Tensor) -> list[torch.Tensor]:
         """Take [CLS] of all hidden states of the batch: the plain way, for any architecture."""
@@ -102,7 +90,7 @@ class Encoder:
         lists = [
             list(m) for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == self.n_layers
         ]
-        tokens = self._tokens(_CHECK_TEXTS, None)
+        tokens = _tokens(self.tokenizer, _CHECK_TEXTS, None)
         inputs = self.tokenizer.pad(tokens, return_tensors="pt").to(self.device)
         positions = pooling.cls_positions(inputs["input_ids"], inputs["attention_mask"], self.tokenizer.cls_token_id)
         with torch.inference_mode():
@@ -114,13 +102,34 @@ class Encoder:
         return []
 
 
+def tokenize(
+    tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int
+) -> tuple[Tokens, NDArray[np.int32]]:
+    """Tokenize and truncate; also the number of tokens before truncation, specials included, (n_texts,)."""
+    tokens = _tokens(tokenizer, texts, pairs, truncation=False)
+    n_tokens = np.array([len(row["input_ids"]) for row in tokens], dtype=np.int32)
+    long = np.flatnonzero(n_tokens > max_length).tolist()
+    if long:
+        some = [pairs[i] for i in long] if pairs is not None else None
+        cut = _tokens(tokenizer, [texts[i] for i in long], some, truncation=True, max_length=max_length)
+        for i, row in zip(long, cut, strict=True):
+            tokens[i] = row
+    return tokens, n_tokens
+
+
+def _tokens(tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, **options: Any) -> Tokens:
+    encoded = tokenizer(list(texts), None if pairs is None else list(pairs), verbose=False, **options)
+    return [dict(zip(encoded, values, strict=True)) for values in zip(*encoded.values(), strict=True)]
+
+
 def _same(lean: list[torch.Tensor], plain: list[torch.Tensor]) -> bool:
     return len(lean) == len(plain) and all(
         torch.allclose(a.float(), b.float(), rtol=0, atol=_HOOK_TOLERANCE) for a, b in zip(lean, plain, strict=True)
     )
 
 
-def _device(name: str) -> torch.device:
+def pick_device(name: str) -> torch.device:
+    """Give the device of that name, for auto the best there is; InputError when it is not to be had."""
     if name == "auto":
         kind = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
         return torch.device(kind)
@@ -136,7 +145,7 @@ def _load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any]:
     """Tokenizer and model, from the folder alone and from safetensors alone."""
     options: dict[str, Any] = {"local_files_only": True}
     try:
-        with _quiet():
+        with quiet():
             tokenizer = transformers.AutoTokenizer.from_pretrained(files.folder, **options)
             model, loaded = transformers.AutoModel.from_pretrained(
                 files.folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
@@ -154,7 +163,7 @@ def _load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep the loading bars and reports of transformers off the screen, and leave its settings as they were."""
     settings = transformers.logging
     verbosity, bar = settings.get_verbosity(), settings.is_progress_bar_enabled()

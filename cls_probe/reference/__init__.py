@@ -1,0 +1,1 @@
+"""The AG News classifier: model, fine-tuning, evaluation and the bundled weights."""
