@@ -20,8 +20,11 @@ check: .venv/dev
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
+.venv/demo: PACKAGE := .
+.venv/dev: PACKAGE := .[dev]
+
 .venv/demo .venv/dev: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install $(PIP_OPTIONS) --quiet --disable-pip-version-check -c constraints.txt -e '.[$(notdir $@)]'
+	$(BIN)/pip install $(PIP_OPTIONS) --quiet --disable-pip-version-check -c constraints.txt -e '$(PACKAGE)'
 	touch $@
 
 clean:

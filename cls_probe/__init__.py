@@ -19,13 +19,12 @@ _HOMES = {
     "finetune": "cls_probe.reference.finetune",
     "Recipe": "cls_probe.reference.recipe",
     "classify": "cls_probe.reference.evaluate",
-    "load_result": "cls_probe.analyses",
+    "load_result": "cls_probe.saved",
     "ClsProbeError": "cls_probe.errors",
 }
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
-    from cls_probe.analyses import load_result as load_result
     from cls_probe.analyses.anisotropy import anisotropy as anisotropy
     from cls_probe.analyses.class_gap import class_gap as class_gap
     from cls_probe.analyses.layer_probe import layer_probe as layer_probe
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from cls_probe.reference.evaluate import classify as classify
     from cls_probe.reference.finetune import finetune as finetune
     from cls_probe.reference.recipe import Recipe as Recipe
+    from cls_probe.saved import load_result as load_result
     from cls_probe.store import VectorStore as VectorStore
 
 

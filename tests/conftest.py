@@ -8,6 +8,7 @@ import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the tests run in two processes already
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 WORDS = [

@@ -16,12 +16,19 @@ RANKS = [
     {"store"},
     {"encoding", "analyses"},
     {"extraction", "analyses.__init__"},
-    {"demonstration"},
+    {"reference"},
+    {"demonstration", "saved"},
     {"cli"},
     {"__main__", "__init__"},
 ]
 LIGHT = {"numpy", "cls_probe", *sys.stdlib_module_names}
-HEAVIER = {"store": {"pyarrow"}, "cli": {"click"}, "encoding/encoder.py": {"torch", "transformers"}}
+HEAVIER = {
+    "store": {"pyarrow"},
+    "cli": {"click"},
+    "encoding/encoder.py": {"torch", "transformers"},
+    "reference/classifier.py": {"torch", "transformers"},
+    "reference/training.py": {"torch", "transformers", "safetensors"},
+}
 HEAVY = (
     "torch",
     "transformers",
@@ -34,6 +41,7 @@ HEAVY = (
     "umap",
     "datasets",
     "tqdm",
+    "accelerate",
 )
 
 

@@ -32,7 +32,7 @@ def undocumented(group):
     return missing
 
 
-def test_commands_and_python_blocks_run_in_order(minilm, tmp_path, monkeypatch, capsys):
+def test_commands_and_python_blocks_run_in_order(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert len(commands()) >= 7
     for args in commands():

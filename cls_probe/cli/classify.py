@@ -1,11 +1,13 @@
 """From rows to predicted classes."""
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cls_probe.cli.options import confidence_option, output_options, show
+from cls_probe.cli.options import confidence_option, result_command
+
+if TYPE_CHECKING:
+    from cls_probe.result import Result
 
 
 @click.command()
@@ -20,7 +22,7 @@ from cls_probe.cli.options import confidence_option, output_options, show
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Texts in a batch.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")
 @confidence_option
-@output_options
+@result_command
 def classify(
     data: str | None,
     texts: tuple[str, ...],
@@ -28,11 +30,8 @@ def classify(
     batch_size: int,
     device: str,
     confidence: float,
-    form: str,
-    save: Path | None,
-    plot: Path | None,
     **reading: Any,
-) -> None:
+) -> "Result":
     """Predict the class of every row by its [CLS] vector.
 
     DATA is a file of rows, "hub:NAME[:SPLIT]" or "sample". With labels: accuracy with its Wilson interval,
@@ -44,5 +43,4 @@ def classify(
     if (data is None) == (not texts):
         raise click.UsageError("expected either DATA or --text")
     rows = read_rows(list(texts) if data is None else data, **reading)
-    result = run(rows, model=model, batch_size=batch_size, device=device, confidence=confidence)
-    show(result, form=form, save=save, plot=plot)
+    return run(rows, model=model, batch_size=batch_size, device=device, confidence=confidence)

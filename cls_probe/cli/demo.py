@@ -14,7 +14,7 @@ import click
     show_default=True,
     help="Folder for store, tables and plots.",
 )
-@click.option("-m", "--model", help="Model folder, hub id or short name.  [default: all-MiniLM-L6-v2]")
+@click.option("-m", "--model", help="Model folder, hub id or short name.  [default: agnews]")
 @click.option("--overwrite", is_flag=True, help="Replace a store of another model in the folder.")
 def demo(out: Path, model: str | None, overwrite: bool) -> None:
     """Run everything on the bundled sample, offline.

@@ -11,7 +11,7 @@ from cls_probe.cli.options import layers_option
 
 @click.command()
 @click.argument("data")
-@click.option("-m", "--model", help="Model folder, hub id or short name.  [default: all-MiniLM-L6-v2]")
+@click.option("-m", "--model", help="Model folder, hub id or short name.  [default: agnews]")
 @click.option(
     "-o",
     "--out",

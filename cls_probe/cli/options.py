@@ -31,21 +31,26 @@ def confidence_option(command: F) -> F:
 
 
 def analysis_command(analyse: Callable[..., "Result"]) -> Callable[..., None]:
-    """Turn `analyse(store, **options)` into a command: STORE is opened, the result saved, drawn and printed."""
+    """Turn `analyse(store, **options)` into a command that opens STORE and shows the result."""
 
     @functools.wraps(analyse)
-    def command(store_path: Path, form: str, save: Path | None, plot: Path | None, **options: Any) -> None:
+    def run(store_path: Path, **options: Any) -> "Result":
         from cls_probe.store import VectorStore
 
-        _show(analyse(VectorStore.open(store_path), **options), form, save, plot)
+        return analyse(VectorStore.open(store_path), **options)
 
     pooling = click.option("--pooling", default="cls", show_default=True, help="Which vectors of the store.")
     store = click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path))
-    return store(layers_option(pooling(_output_options(command))))
+    return store(layers_option(pooling(result_command(run))))
 
 
-def _output_options(command: F) -> F:
-    """Add what every result can do: --table, --csv, --json, --save, --plot."""
+def result_command(compute: Callable[..., "Result"]) -> Callable[..., None]:
+    """Turn a function that gives a result into a command with --table, --csv, --json, --save and --plot."""
+
+    @functools.wraps(compute)
+    def command(form: str, save: Path | None, plot: Path | None, **options: Any) -> None:
+        _show(compute(**options), form, save, plot)
+
     file = click.Path(path_type=Path)
     for option in (
         click.option(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cls_probe.data import Rows, read_rows
 from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.errors import InputError
-from cls_probe.plotting import panels, style
+from cls_probe.plotting import drawable, panels, style
 from cls_probe.reference.scores import N_BINS, scores, softmax
 from cls_probe.result import Column, Record, Result, number_or_none, text_table
 
@@ -107,7 +107,7 @@ class ClassifyResult(Result):
     def summary(self) -> tuple[Sequence[Column], Sequence[Record]]:
         """Show the scores class by class, or without labels the first rows."""
         if self.confusion is None:
-            first = [{**record, "undefined": ""} for record in self.records()[:_SHOWN_ROWS]]
+            first = self.records()[:_SHOWN_ROWS]
             return self.columns, [{**record, "text": _shortened(record["text"])} for record in first]
         scores: Mapping[str, NDArray[np.float64]] = {
             name: getattr(self, name) for name in ("precision", "recall", "f1")
@@ -118,7 +118,6 @@ class ClassifyResult(Result):
                 "class": name,
                 "rows": int(sizes[i]),
                 **{score: number_or_none(values[i]) for score, values in scores.items()},
-                "undefined": "",
             }
             for i, name in enumerate(self.label_names)
         ]
@@ -151,7 +150,7 @@ class ClassifyResult(Result):
             figure, axes = panels(ax, 1 if self.confusion is None else 2, height=3.4)
             if self.confusion is None:
                 counts = [self.predicted.count(name) for name in self.label_names]
-                axes[0].barh(self.label_names, counts)
+                axes[0].barh(drawable(self.label_names), counts)
                 axes[0].invert_yaxis()
                 axes[0].set_xlabel("rows predicted")
                 return figure
@@ -292,6 +291,7 @@ def _draw_reliability(ax: "Axes", confidence: Any, accuracy: Any) -> None:
 
 def _draw_confusion(ax: "Axes", confusion: NDArray[np.int64], names: Sequence[str]) -> None:
     """Shade each row of the matrix by its shares and write the counts."""
+    names = drawable(names)
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     ax.set_xticks(range(len(names)), names, rotation=30, ha="right")

@@ -25,17 +25,6 @@ def animal_rows(n_rows, *, seed=0, labels=("cat", "dog"), **reading):
     return read_rows(items, **reading)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _one_thread():
-    """Tiny tensors: a second thread costs more than it saves."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="session")
 def learner(tmp_path_factory):
     """Folder of a random BERT, 2 layers, 16 wide, small enough in its weights to learn."""
