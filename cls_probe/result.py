@@ -41,14 +41,18 @@ class Column:
     """Format of a number in the text table."""
     interval: bool = False
     """Show the columns NAME_low and NAME_high beside the value."""
+    range: tuple[float, float] | None = None
+    """Least and largest value that is possible; a result with a value outside is refused."""
 
 
-def with_interval(name: str, meaning: str, heading: str | None, number: str) -> tuple[Column, Column, Column]:
+def with_interval(
+    name: str, meaning: str, heading: str | None, number: str, *, range: tuple[float, float] | None = None
+) -> tuple[Column, Column, Column]:
     """Three columns: a value and the two ends of its interval."""
     return (
-        Column(name=name, meaning=meaning, heading=heading, format=number, interval=True),
-        Column(name=f"{name}_low", meaning=f"lower end of the interval of {name}"),
-        Column(name=f"{name}_high", meaning=f"upper end of the interval of {name}"),
+        Column(name=name, meaning=meaning, heading=heading, format=number, interval=True, range=range),
+        Column(name=f"{name}_low", meaning=f"lower end of the interval of {name}", range=range),
+        Column(name=f"{name}_high", meaning=f"upper end of the interval of {name}", range=range),
     )
 
 
@@ -69,8 +73,8 @@ class Result:
     """Heading of the text table."""
     meaning: ClassVar[str]
     """One sentence below the text table: what the numbers mean."""
-    columns: ClassVar[tuple[Column, ...]]
-    """Documented columns of `records`."""
+    documented: ClassVar[tuple[Column, ...]]
+    """Columns that `records` can have."""
     star: ClassVar[str] = "best layer"
     """What the star in the text table stands for."""
 
@@ -79,6 +83,14 @@ class Result:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
+        for column in self.columns:
+            if column.range is not None:
+                _check_range(column.name, getattr(self, column.name, None), *column.range)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Documented columns of these `records`."""
+        return self.documented
 
     def records(self) -> list[Record]:
         """Tidy rows with the documented columns; a value that is undefined is None."""
@@ -143,7 +155,10 @@ class Result:
         names = {field.name for field in fields(cls)}
         if differing := names ^ set(content):
             raise InputError(f"saved {kind}: field {sorted(differing)[0]!r} is missing or unknown; save it again")
-        return cls(**{name: _typed(hints[name], value) for name, value in content.items()})
+        try:
+            return cls(**{name: _typed(hints[name], value) for name, value in content.items()})
+        except (ValueError, TypeError) as error:
+            raise InputError(f"saved {kind}: {error}; save it again") from error
 
     def _repr_html_(self) -> str:
         """Show the records in a notebook; texts are escaped."""
@@ -171,6 +186,17 @@ def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
+def explain(kind: type[Result]) -> str:
+    """Tell what a result of this kind holds: every column with its definition and range."""
+    lines = [kind.title, "", textwrap.fill(kind.meaning, TABLE_WIDTH), ""]
+    for column in kind.documented:
+        if not column.name.endswith(("_low", "_high")):
+            between = "" if column.range is None else f"; from {column.range[0]:g} to {column.range[1]:g}"
+            text = f"{column.name}: {column.meaning}{between}"
+            lines.append(textwrap.fill(text, TABLE_WIDTH, subsequent_indent="    "))
+    return "\n".join(lines)
+
+
 def best_defined(values: Sequence[float] | np.ndarray[Any, Any], undefined: Sequence[str]) -> int | None:
     """Position of the largest value among the rows that are defined, the first of equals; None when none is."""
     defined = [i for i, reason in enumerate(undefined) if not reason and not math.isnan(values[i])]
@@ -180,6 +206,17 @@ def best_defined(values: Sequence[float] | np.ndarray[Any, Any], undefined: Sequ
 def number_or_none(value: float) -> float | None:
     """Give a float for `records`: NaN, which stands for undefined inside arrays, becomes None."""
     return None if math.isnan(value) else float(value)
+
+
+def _check_range(name: str, value: Any, low: float, high: float) -> None:
+    """Refuse a value that its definition rules out; 1e-9 of it is rounding, NaN is undefined."""
+    if not isinstance(value, float | np.ndarray):
+        return
+    values = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    slack = 1e-9 * np.maximum(np.abs(values), 1)
+    wrong = values[(values < low - slack) | (values > high + slack)]
+    if wrong.size:
+        raise ValueError(f"{name} is {float(wrong[0])}, outside its range [{low:g}, {high:g}]")
 
 
 def _cell(column: Column, record: Record) -> str:

@@ -21,6 +21,7 @@ RANKS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
+SHARED_BY_ANALYSES = ("cloud", "interval", "transform")
 LIGHT = {"numpy", "cls_probe", *sys.stdlib_module_names}
 HEAVIER = {
     "store": {"pyarrow"},
@@ -95,7 +96,7 @@ def faults_of(name, text):
             continue
         upward = rank(module) > rank(name)
         sideways = rank(module) == rank(name) and stage(module) != stage(name)
-        sister = stage(name) == stage(module) == "analyses" and module != "cls_probe.analyses.cosine"
+        sister = stage(name) == stage(module) == "analyses" and module.rpartition(".")[2] not in SHARED_BY_ANALYSES
         if upward or sideways or sister:
             faults.append(f"{name} imports {module}")
     allowed = LIGHT | HEAVIER.get(name.split("/")[0], set()) | HEAVIER.get(name, set())

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cls_probe import load_result
 from cls_probe.errors import InputError
-from cls_probe.result import Column, Result, best_defined, text_table
+from cls_probe.result import Column, Result, best_defined, explain, text_table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,7 +22,7 @@ class SomeResult(Result):
 
     title = "Some"
     meaning = "What it means."
-    columns = (Column(name="name", meaning="a name", heading="name"), Column(name="value", meaning="a value"))
+    documented = (Column(name="name", meaning="a name", heading="name"), Column(name="value", meaning="a value"))
 
     def records(self):
         return [{"name": n, "value": v} for n, v in zip(self.names, self.values[0].tolist(), strict=True)]
@@ -78,6 +78,29 @@ def test_arrays_are_read_only_and_fields_frozen():
 def test_what_is_no_saved_result(text, message):
     with pytest.raises(InputError, match=message):
         SomeResult.from_json(text)
+
+
+def test_a_value_outside_its_range_is_refused(planted):
+    from cls_probe import anisotropy
+
+    @dataclass(frozen=True, kw_only=True, eq=False)
+    class Bounded(SomeResult):
+        documented = (Column(name="values", meaning="a share", range=(0, 1)),)
+
+    fields = {"values": np.array([[0.1, np.nan], [1 + 1e-12, 0]])}
+    common = {field: getattr(some(), field) for field in ("params", "source", "counts", "flags", "names", "maybe")}
+    Bounded(**common, **fields)
+    with pytest.raises(ValueError, match=r"values is 1\.1, outside its range \[0, 1\]"):
+        Bounded(**common, values=np.array([1.1]))
+    saved = anisotropy(planted).to_json()
+    with pytest.raises(InputError, match=r"saved AnisotropyResult: mean_cosine is .*outside its range"):
+        type(anisotropy(planted)).from_json(saved.replace('"mean_cosine": [1.0', '"mean_cosine": [1.5'))
+
+
+def test_explain_names_every_column():
+    text = explain(SomeResult)
+    assert text.startswith("Some\n\nWhat it means.")
+    assert "name: a name" in text
 
 
 def test_load_result_finds_the_kind(tmp_path, planted):

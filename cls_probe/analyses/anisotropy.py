@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.cosine import (
-    SAME,
-    check_confidence,
-    degenerate,
-    float_batches,
-    jackknife_interval,
-    unit_batches,
-)
+from cls_probe.analyses.cloud import SAME, Cloud
+from cls_probe.analyses.interval import check_confidence, jackknife_interval
 from cls_probe.plotting import curve, layer_axis, panels, style
 from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, best_defined, number_or_none, with_interval
 from cls_probe.store import VectorStore
@@ -54,9 +48,11 @@ class AnisotropyResult(Result):
         "singular direction, uncentred; PC1: share of the first principal component about the mean."
     )
     star = "least anisotropic layer"
-    columns = (
+    documented = (
         LAYER,
-        *with_interval("mean_cosine", "mean cosine over distinct row pairs, in [-1, 1]", "mean cosine", ".4f"),
+        *with_interval(
+            "mean_cosine", "mean cosine over distinct row pairs, in [-1, 1]", "mean cosine", ".4f", range=(-1, 1)
+        ),
         Column(name="cosine_distance", meaning="1 - mean_cosine, in [0, 2]", heading="1 - cosine", format=".3g"),
         Column(name="norm_mean", meaning="mean Euclidean norm", heading="norm", format=".3f"),
         Column(name="norm_std", meaning="standard deviation of the norms (n - 1)", heading="norm sd", format=".3g"),
@@ -110,7 +106,12 @@ class AnisotropyResult(Result):
 
 
 def anisotropy(
-    store: VectorStore, *, layers: Sequence[int] | None = None, pooling: str = "cls", confidence: float = 0.95
+    store: VectorStore,
+    *,
+    layers: Sequence[int] | None = None,
+    pooling: str = "cls",
+    transform: str = "none",
+    confidence: float = 0.95,
 ) -> AnisotropyResult:
     """Measure how narrow the cone of vectors is, layer by layer.
 
@@ -126,6 +127,9 @@ def anisotropy(
         States to measure; all by default.
     pooling
         Which vectors of the store.
+    transform
+        Correction of the vectors, fitted on all rows of a layer: a name of
+        :data:`cls_probe.analyses.transform.TRANSFORMS`.
     confidence
         Confidence of the interval.
 
@@ -137,16 +141,16 @@ def anisotropy(
     Raises
     ------
     InputError
-        A layer or pooling that is not stored.
+        A transform that does not exist, a layer or pooling that is not stored.
 
     """
     check_confidence(confidence)
     layers = store.select_layers(layers)
-    rows = [_one_layer(store, layer, pooling, confidence) for layer in layers]
+    rows = [_one_layer(Cloud(store, layer, pooling=pooling, transform=transform), confidence) for layer in layers]
     names = ("mean_cosine", "mean_cosine_low", "mean_cosine_high", "norm_mean", "norm_std", "mev", "pca_top_share")
     values = {name: np.array([row[0][i] for row in rows]) for i, name in enumerate(names)}
     return AnisotropyResult(
-        params={"layers": layers, "pooling": pooling, "confidence": confidence},
+        params={"layers": layers, "pooling": pooling, "transform": transform, "confidence": confidence},
         source=store.source,
         layers=layers,
         undefined=tuple(row[1] for row in rows),
@@ -154,47 +158,37 @@ def anisotropy(
     )
 
 
-def _one_layer(store: VectorStore, layer: int, pooling: str, confidence: float) -> tuple[tuple[float, ...], str]:
+def _one_layer(cloud: Cloud, confidence: float) -> tuple[tuple[float, ...], str]:
     """Values in the order of the fields, and the reason why some are undefined."""
-    norms = np.concatenate([np.linalg.norm(batch, axis=1) for batch in float_batches(store, layer, pooling)])
+    norms = np.concatenate([np.linalg.norm(batch, axis=1) for batch in cloud.batches()])
     spread = float(norms.std(ddof=1)) if len(norms) > 1 else np.nan
     nan = np.nan
-    reason = degenerate(store, layer, pooling)
-    if reason == SAME:
+    reason = cloud.degenerate
+    if reason == SAME and cloud.transform == "none":
         return (1.0, nan, nan, float(norms.mean()), spread, 1.0, nan), reason
     if reason:
         return (nan, nan, nan, float(norms.mean()), spread, nan, nan), reason
-    return (
-        *_mean_cosine(store, layer, pooling, confidence),
-        float(norms.mean()),
-        spread,
-        *_shares(store, layer, pooling),
-    ), ""
+    return (*_mean_cosine(cloud, confidence), float(norms.mean()), spread, *_shares(cloud)), ""
 
 
-def _mean_cosine(store: VectorStore, layer: int, pooling: str, confidence: float) -> tuple[float, float, float]:
-    n = store.n_rows
-    total = np.zeros(store.hidden_size)
-    for units in unit_batches(store, layer, pooling):
+def _mean_cosine(cloud: Cloud, confidence: float) -> tuple[float, float, float]:
+    n = cloud.n_rows
+    total = np.zeros(cloud.width)
+    for units in cloud.units():
         total += units.sum(axis=0)
     pairs = total @ total - n  # sum of cosines over ordered pairs
     estimate = float(pairs / (n * (n - 1)))
     if n < 3:
         return estimate, np.nan, np.nan
-    of_row = np.concatenate([units @ total for units in unit_batches(store, layer, pooling)]) - 1  # (n_rows,)
+    of_row = np.concatenate([units @ total for units in cloud.units()]) - 1  # (n_rows,)
     without = (pairs - 2 * of_row) / ((n - 1) * (n - 2))
     return (estimate, *jackknife_interval(estimate, without, confidence=confidence, low=-1, high=1))
 
 
-def _shares(store: VectorStore, layer: int, pooling: str) -> tuple[float, float]:
+def _shares(cloud: Cloud) -> tuple[float, float]:
     """MEV (uncentred) and the share of the first principal component (centred)."""
-    mean = sum(batch.sum(axis=0) for batch in float_batches(store, layer, pooling)) / store.n_rows
-    scatter = np.zeros((store.hidden_size, store.hidden_size))
-    for batch in float_batches(store, layer, pooling):
-        centred = batch - mean
-        scatter += centred.T @ centred
-    uncentred = scatter + store.n_rows * np.outer(mean, mean)
-    return _top_share(uncentred), _top_share(scatter)
+    uncentred = cloud.scatter + cloud.n_rows * np.outer(cloud.mean, cloud.mean)
+    return _top_share(uncentred), _top_share(cloud.scatter)
 
 
 def _top_share(gram: NDArray[np.float64]) -> float:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.cosine import SAME, Floats, check_confidence, degenerate, jackknife_interval, unit_batches
+from cls_probe.analyses.cloud import SAME, Cloud, Floats
+from cls_probe.analyses.interval import check_confidence, jackknife_interval
 from cls_probe.plotting import curve, layer_axis, panels, style
 from cls_probe.result import (
     LAYER,
@@ -77,11 +78,11 @@ class ClassGapResult(Result):
         "within, between and gap count every pair alike; gap (classes) counts every class alike."
     )
     star = "layer of the largest gap"
-    columns = (
+    documented = (
         LAYER,
-        *with_interval("within_cosine", "mean cosine of pairs of one class, in [-1, 1]", None, ".5f"),
-        *with_interval("between_cosine", "mean cosine of pairs of two classes, in [-1, 1]", None, ".5f"),
-        *with_interval("gap", "within_cosine - between_cosine, in [-2, 2]", "gap", ".3g"),
+        *with_interval("within_cosine", "mean cosine of pairs of one class, in [-1, 1]", None, ".5f", range=(-1, 1)),
+        *with_interval("between_cosine", "mean cosine of pairs of two classes, in [-1, 1]", None, ".5f", range=(-1, 1)),
+        *with_interval("gap", "within_cosine - between_cosine, in [-2, 2]", "gap", ".3g", range=(-2, 2)),
         Column(name="class_within_cosine", meaning="within-class cosine, every class counted alike"),
         Column(name="class_between_cosine", meaning="between-class cosine, every pair of classes counted alike"),
         Column(
@@ -115,7 +116,7 @@ class ClassGapResult(Result):
             Column(name="within_cosine", meaning="", heading="within", format=".5f"),
             Column(name="between_cosine", meaning="", heading="between", format=".5f"),
         )
-        return (LAYER, *plain, *self.columns[7:]), self.records()
+        return (LAYER, *plain, *self.documented[7:]), self.records()
 
     def notes(self) -> list[str]:
         """Explain, and show the matrix of the best layer when it fits."""
@@ -157,7 +158,12 @@ class ClassGapResult(Result):
 
 
 def class_gap(
-    store: VectorStore, *, layers: Sequence[int] | None = None, pooling: str = "cls", confidence: float = 0.95
+    store: VectorStore,
+    *,
+    layers: Sequence[int] | None = None,
+    pooling: str = "cls",
+    transform: str = "none",
+    confidence: float = 0.95,
 ) -> ClassGapResult:
     """Compare the cosine of rows of one class with that of rows of different classes, layer by layer.
 
@@ -172,6 +178,9 @@ def class_gap(
         States to measure; all by default.
     pooling
         Which vectors of the store.
+    transform
+        Correction of the vectors, fitted on all rows of a layer: a name of
+        :data:`cls_probe.analyses.transform.TRANSFORMS`.
     confidence
         Confidence of the intervals.
 
@@ -183,16 +192,17 @@ def class_gap(
     Raises
     ------
     InputError
-        No labels, or a layer or pooling that is not stored.
+        No labels, a transform that does not exist, or a layer or pooling that is not stored.
 
     """
     check_confidence(confidence)
     layers = store.select_layers(layers)
     sizes = np.bincount(store.codes, minlength=len(store.label_names))
-    layer_values = [_one_layer(store, layer, pooling, sizes, confidence) for layer in layers]
+    clouds = (Cloud(store, layer, pooling=pooling, transform=transform) for layer in layers)
+    layer_values = [_one_layer(cloud, sizes, confidence) for cloud in clouds]
     names = (*_INTERVALS, *_AVERAGED)
     return ClassGapResult(
-        params={"layers": layers, "pooling": pooling, "confidence": confidence},
+        params={"layers": layers, "pooling": pooling, "transform": transform, "confidence": confidence},
         source=store.source,
         layers=layers,
         label_names=store.label_names,
@@ -203,21 +213,19 @@ def class_gap(
     )
 
 
-def _one_layer(
-    store: VectorStore, layer: int, pooling: str, sizes: NDArray[np.int64], confidence: float
-) -> tuple[dict[str, float], Floats, str]:
+def _one_layer(cloud: Cloud, sizes: NDArray[np.int64], confidence: float) -> tuple[dict[str, float], Floats, str]:
     """Values by field name, the matrix, and the reason why some are undefined."""
     n_classes = len(sizes)
     values = dict.fromkeys((*_INTERVALS, *_AVERAGED), np.nan)
-    reason = _too_few(sizes) or degenerate(store, layer, pooling)
-    if reason == SAME:
+    reason = _too_few(sizes) or cloud.degenerate
+    if reason == SAME and cloud.transform == "none":
         pairs = np.outer(sizes, sizes) - np.diag(sizes)  # ordered pairs of distinct rows
         same = {name: 0.0 if name.endswith("gap") else 1.0 for name in (*_STATISTICS, *_AVERAGED)}
         return values | same, np.where(pairs > 0, 1.0, np.nan), reason
     if reason:
         return values, np.full((n_classes, n_classes), np.nan), reason
-    sums = np.zeros((n_classes, store.hidden_size))
-    for units, codes in _with_codes(store, layer, pooling):
+    sums = np.zeros((n_classes, cloud.width))
+    for units, codes in _with_codes(cloud):
         sums += np.eye(n_classes)[codes].T @ units
     matrix = _class_matrix(sums, sizes)
     present = matrix[np.ix_(sizes > 0, sizes > 0)]
@@ -225,7 +233,7 @@ def _one_layer(
     values["class_within_cosine"] = float(present[diagonal].mean())
     values["class_between_cosine"] = float(present[~diagonal].mean())
     values["class_gap"] = values["class_within_cosine"] - values["class_between_cosine"]
-    return values | _pair_weighted(store, layer, pooling, sums, sizes, confidence), matrix, ""
+    return values | _pair_weighted(cloud, sums, sizes, confidence), matrix, ""
 
 
 def _too_few(sizes: NDArray[np.int64]) -> str:
@@ -234,10 +242,10 @@ def _too_few(sizes: NDArray[np.int64]) -> str:
     return "no class has two rows" if sizes.max() < 2 else ""
 
 
-def _with_codes(store: VectorStore, layer: int, pooling: str) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+def _with_codes(cloud: Cloud) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
     start = 0
-    for units in unit_batches(store, layer, pooling):
-        yield units, store.codes[start : start + len(units)]
+    for units in cloud.units():
+        yield units, cloud.store.codes[start : start + len(units)]
         start += len(units)
 
 
@@ -248,17 +256,15 @@ def _class_matrix(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
     return _ratio(totals, pairs)
 
 
-def _pair_weighted(
-    store: VectorStore, layer: int, pooling: str, sums: Floats, sizes: NDArray[np.int64], confidence: float
-) -> dict[str, float]:
+def _pair_weighted(cloud: Cloud, sums: Floats, sizes: NDArray[np.int64], confidence: float) -> dict[str, float]:
     """Within, between and gap with their intervals, from the sums and the row-wise terms of the same sums."""
-    n, total, size = store.n_rows, sums.sum(axis=0), sizes[store.codes]
+    n, total, size = cloud.n_rows, sums.sum(axis=0), sizes[cloud.store.codes]
     squares = float((sums * sums).sum())
     within, within_pairs = squares - n, float((sizes * (sizes - 1)).sum())
     between, between_pairs = float(total @ total) - squares, float(n**2 - (sizes**2).sum())
     all_terms, own_terms = np.empty(n), np.empty(n)  # u_i.s and u_i.s_k of the row's own class
     start = 0
-    for units, codes in _with_codes(store, layer, pooling):
+    for units, codes in _with_codes(cloud):
         rows = slice(start, start + len(units))
         all_terms[rows], own_terms[rows] = units @ total, (units * sums[codes]).sum(axis=1)
         start += len(units)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.cosine import SAME, all_same, check_confidence
+from cls_probe.analyses.cloud import SAME, Cloud
+from cls_probe.analyses.interval import check_confidence
+from cls_probe.analyses.transform import check_transform, fit
 from cls_probe.errors import InputError
 from cls_probe.plotting import curve, layer_axis, panels, style
 from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, best_defined, number_or_none, with_interval
@@ -60,10 +62,10 @@ class LayerProbeResult(Result):
         "Accuracy of logistic regression on rows that it was not trained on; intervals are Wilson (accuracy) and "
         "bootstrap over rows (macro-F1), given the trained probes."
     )
-    columns = (
+    documented = (
         LAYER,
-        *with_interval("accuracy", "share of rows predicted right, in [0, 1]", "accuracy", ".4f"),
-        *with_interval("macro_f1", "unweighted mean of the classes' F1, in [0, 1]", "macro-F1", ".4f"),
+        *with_interval("accuracy", "share of rows predicted right, in [0, 1]", "accuracy", ".4f", range=(0, 1)),
+        *with_interval("macro_f1", "unweighted mean of the classes' F1, in [0, 1]", "macro-F1", ".4f", range=(0, 1)),
         Column(
             name="majority_accuracy",
             meaning="accuracy of the most frequent training class",
@@ -122,6 +124,7 @@ def layer_probe(
     *,
     layers: Sequence[int] | None = None,
     pooling: str = "cls",
+    transform: str = "standardize",
     test: VectorStore | None = None,
     folds: int = 5,
     c: float = 1.0,
@@ -131,8 +134,7 @@ def layer_probe(
 ) -> LayerProbeResult:
     """Train and test a linear probe on every layer (Alain & Bengio 2016).
 
-    Multinomial logistic regression with L2 penalty (scikit-learn, lbfgs) on features standardised on the training
-    rows alone. By default every row is predicted once by stratified k-fold cross-validation.
+    Multinomial logistic regression with L2 penalty (scikit-learn, lbfgs). By default every row is predicted once by stratified k-fold cross-validation.
 
     Parameters
     ----------
@@ -142,6 +144,9 @@ def layer_probe(
         States to probe; all by default.
     pooling
         Which vectors of the store.
+    transform
+        Correction of the vectors, fitted on the training rows alone: a name of
+        :data:`cls_probe.analyses.transform.TRANSFORMS`.
     test
         Store of test rows from the same model; replaces cross-validation.
     folds
@@ -173,7 +178,8 @@ def layer_probe(
     test_codes = codes if test is None else _test_codes(store, test)
     split = _folds(store, folds, seed) if test is None else None
     _check_solver(c, max_iter)
-    outcomes = [_one_layer(store, layer, pooling, test, split, c, max_iter) for layer in layers]
+    check_transform(transform, store.hidden_size)
+    outcomes = [_one_layer(store, layer, pooling, transform, test, split, c, max_iter) for layer in layers]
     n_classes = len(store.label_names)
     confusion = np.array([_confusion(test_codes, predicted, n_classes) for predicted, *_ in outcomes])
     accuracy = np.array([_accuracy_interval(matrix, confidence) for matrix in confusion])
@@ -181,7 +187,13 @@ def layer_probe(
     majority = int(np.bincount(codes).argmax())
     return LayerProbeResult(
         params={
-            **{"layers": layers, "pooling": pooling, "test": None if test is None else test.source, "folds": folds},
+            **{
+                "layers": layers,
+                "pooling": pooling,
+                "transform": transform,
+                "test": None if test is None else test.source,
+                "folds": folds,
+            },
             **{"c": c, "max_iter": max_iter, "seed": seed, "confidence": confidence},
         },
         source=store.source,
@@ -251,6 +263,7 @@ def _one_layer(
     store: VectorStore,
     layer: int,
     pooling: str,
+    transform: str,
     test: VectorStore | None,
     split: Sequence[Fold] | None,
     c: float,
@@ -258,11 +271,11 @@ def _one_layer(
 ) -> tuple[Codes, bool, str]:
     """Predicted codes of the test rows, whether every fold converged, why the vectors tell nothing."""
     n_test = store.n_rows if test is None else test.n_rows
-    if all_same(store, layer, pooling):
+    if Cloud(store, layer, pooling=pooling).is_constant:
         return np.full(n_test, np.bincount(store.codes).argmax()), True, SAME
     predicted, converged = np.empty(n_test, dtype=np.int64), True
     for rows, features, codes, test_features in _tasks(store, layer, pooling, test, split):
-        predicted[rows], fine = _fit_predict(features, codes, test_features, c, max_iter)
+        predicted[rows], fine = _fit_predict(features, codes, test_features, transform, c, max_iter)
         converged = converged and fine
     return predicted, converged, ""
 
@@ -279,18 +292,19 @@ def _tasks(
 
 
 def _fit_predict(
-    features: NDArray[Any], codes: Codes, test_features: NDArray[Any], c: float, max_iter: int
+    features: NDArray[Any], codes: Codes, test_features: NDArray[Any], transform: str, c: float, max_iter: int
 ) -> tuple[Codes, bool]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    probe = make_pipeline(StandardScaler(), LogisticRegression(C=c, max_iter=max_iter))
+    correction = fit(transform, lambda: [features])
+    if correction is not None:
+        features, test_features = correction(features), correction(test_features)
+    probe = LogisticRegression(C=c, max_iter=max_iter)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # reported per layer instead
         probe.fit(features, codes)
-    return probe.predict(test_features), bool(probe[-1].n_iter_.max() < max_iter)
+    return probe.predict(test_features), bool(probe.n_iter_.max() < max_iter)
 
 
 def _confusion(true: Codes, predicted: Codes, n_classes: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.cosine import SAME, all_same
+from cls_probe.analyses.cloud import SAME, Cloud
 from cls_probe.plotting import COLOURS, MARKERS, drawable, panels, style
 from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, number_or_none
 from cls_probe.store import VectorStore
@@ -41,7 +41,7 @@ class ProjectResult(Result):
         "PC1, PC2: share of the variance that each axis shows; what the picture leaves out is 1 minus their sum. "
         "The coordinates themselves come with --csv, --json or --plot."
     )
-    columns = (
+    documented = (
         Column(name="layer", meaning=LAYER.meaning),
         Column(name="row", meaning="number of the row, from 0"),
         Column(name="label", meaning="class of the row, empty without labels"),
@@ -126,7 +126,9 @@ class ProjectResult(Result):
             ax.legend(handles=handles)
 
 
-def project(store: VectorStore, *, layers: Sequence[int] | None = None, pooling: str = "cls") -> ProjectResult:
+def project(
+    store: VectorStore, *, layers: Sequence[int] | None = None, pooling: str = "cls", transform: str = "none"
+) -> ProjectResult:
     """Project the vectors of every layer on their first two principal components (scikit-learn, exact solver).
 
     Parameters
@@ -137,6 +139,9 @@ def project(store: VectorStore, *, layers: Sequence[int] | None = None, pooling:
         States to project; all by default.
     pooling
         Which vectors of the store.
+    transform
+        Correction of the vectors, fitted on all rows of a layer: a name of
+        :data:`cls_probe.analyses.transform.TRANSFORMS`.
 
     Returns
     -------
@@ -147,13 +152,13 @@ def project(store: VectorStore, *, layers: Sequence[int] | None = None, pooling:
     Raises
     ------
     InputError
-        A layer or pooling that is not stored.
+        A transform that does not exist, a layer or pooling that is not stored.
 
     """
     layers = store.select_layers(layers)
-    outcomes = [_one_layer(store, layer, pooling) for layer in layers]
+    outcomes = [_one_layer(Cloud(store, layer, pooling=pooling, transform=transform)) for layer in layers]
     return ProjectResult(
-        params={"layers": layers, "pooling": pooling, "method": "pca"},
+        params={"layers": layers, "pooling": pooling, "transform": transform, "method": "pca"},
         source=store.source,
         layers=layers,
         label_names=store.label_names,
@@ -164,19 +169,17 @@ def project(store: VectorStore, *, layers: Sequence[int] | None = None, pooling:
     )
 
 
-def _one_layer(store: VectorStore, layer: int, pooling: str) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+def _one_layer(cloud: Cloud) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     from sklearn.decomposition import PCA
 
-    too_few = (
-        "fewer than three rows" if store.n_rows < 3 else "fewer than two dimensions" if store.hidden_size < 2 else ""
-    )
-    reason = too_few or (SAME if all_same(store, layer, pooling) else "")
+    reason = "fewer than three rows" if cloud.n_rows < 3 else SAME if cloud.is_constant else ""
+    if not reason and cloud.width < 2:
+        reason = "fewer than two dimensions"
     if reason:
-        return np.full((store.n_rows, 2), np.nan), np.full(2, np.nan), reason
-    vectors = store.layer(layer, pooling=pooling).astype(np.float64)
-    tall = store.n_rows > 10 * store.hidden_size
+        return np.full((cloud.n_rows, 2), np.nan), np.full(2, np.nan), reason
+    tall = cloud.n_rows > 10 * cloud.width
     pca = PCA(2, svd_solver="covariance_eigh" if tall else "full")
-    return pca.fit_transform(vectors), pca.explained_variance_ratio_, ""
+    return pca.fit_transform(cloud.array()), pca.explained_variance_ratio_, ""
 
 
 def _look(number: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cls_probe.cli.options import analysis_command, confidence_option
+from cls_probe.cli.options import analysis_command, confidence_option, transform_option
 
 if TYPE_CHECKING:
     from cls_probe.result import Result
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @analysis_command
+@transform_option()
 @confidence_option
 def anisotropy(store: "VectorStore", **options: Any) -> "Result":
     """Measure how narrow the cone is in which the vectors lie.
@@ -28,6 +29,7 @@ def anisotropy(store: "VectorStore", **options: Any) -> "Result":
 
 @click.command("class-gap")
 @analysis_command
+@transform_option()
 @confidence_option
 def class_gap(store: "VectorStore", **options: Any) -> "Result":
     """Compare cosines within classes with cosines between classes.
@@ -42,6 +44,7 @@ def class_gap(store: "VectorStore", **options: Any) -> "Result":
 
 @click.command("layer-probe")
 @analysis_command
+@transform_option("standardize", fitted_on="the training rows")
 @click.option(
     "--test",
     "test_path",
@@ -57,7 +60,7 @@ def class_gap(store: "VectorStore", **options: Any) -> "Result":
 def layer_probe(store: "VectorStore", test_path: Path | None, **options: Any) -> "Result":
     """Train and test a linear classifier on every layer.
 
-    Multinomial logistic regression, standardised on the training rows. Accuracy and macro-F1 come from stratified
+    Multinomial logistic regression. Accuracy and macro-F1 come from stratified
     k-fold cross-validation, or from --test, with intervals and the majority baseline. Needs labels.
     """
     from cls_probe.analyses.layer_probe import layer_probe as analyse
@@ -69,6 +72,7 @@ def layer_probe(store: "VectorStore", test_path: Path | None, **options: Any) ->
 
 @click.command()
 @analysis_command
+@transform_option()
 def project(store: "VectorStore", **options: Any) -> "Result":
     """Project the vectors on their first two principal components.
 

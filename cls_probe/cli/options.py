@@ -30,8 +30,23 @@ def confidence_option(command: F) -> F:
     )(command)
 
 
+def transform_option(default: str = "none", *, fitted_on: str = "all rows") -> Callable[[F], F]:
+    """Add --transform."""
+    return click.option(
+        "--transform",
+        default=default,
+        show_default=True,
+        metavar="NAME",
+        help=f"Correct the vectors first, fitted on {fitted_on}: none, center, standardize, all-but-the-top[:k], "
+        "whiten.",
+    )
+
+
 def analysis_command(analyse: Callable[..., "Result"]) -> Callable[..., None]:
-    """Turn `analyse(store, **options)` into a command that opens STORE and shows the result."""
+    """Turn `analyse(store, **options)` into a command that opens STORE and shows the result.
+
+    The name of the function is that of its analysis, whose columns --explain tells.
+    """
 
     @functools.wraps(analyse)
     def run(store_path: Path, **options: Any) -> "Result":
@@ -41,7 +56,26 @@ def analysis_command(analyse: Callable[..., "Result"]) -> Callable[..., None]:
 
     pooling = click.option("--pooling", default="cls", show_default=True, help="Which vectors of the store.")
     store = click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path))
-    return store(layers_option(pooling(result_command(run))))
+    return store(layers_option(pooling(_explain_option(analyse.__name__)(result_command(run)))))
+
+
+def _explain_option(analysis: str) -> Callable[[F], F]:
+    def show(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
+            from cls_probe.analyses import ANALYSES
+            from cls_probe.result import explain
+
+            click.echo(explain(next(line.result for line in ANALYSES if line.name == analysis)))
+            ctx.exit()
+
+    return click.option(
+        "--explain",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=show,
+        help="Print the definition of every column and exit.",
+    )
 
 
 def result_command(compute: Callable[..., "Result"]) -> Callable[..., None]:

@@ -79,7 +79,7 @@ class ClassifyResult(Result):
     meaning = "probability is the model's own for the class it predicts."
 
     @property
-    def columns(self) -> tuple[Column, ...]:  # type: ignore[override]
+    def columns(self) -> tuple[Column, ...]:
         """Columns of the records; the last ones are named after the classes."""
         return (
             Column(name="row", meaning="number of the row, from 0", heading="row"),

@@ -1,0 +1,46 @@
+"""Intervals and tests that several analyses share."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cls_probe.errors import InputError
+
+Floats = NDArray[np.float64]
+
+
+def jackknife_interval(
+    estimate: float, leave_one_out: Floats, *, confidence: float, low: float, high: float
+) -> tuple[float, float]:
+    """Student interval of a statistic from its leave-one-out values, cut to its range [low, high].
+
+    The variance is (n-1)/n times the sum of squared deviations (Efron & Stein 1981; for U-statistics Arvesen
+    1969), with n - 1 degrees of freedom; n counts rows, or groups of rows where a group at a time was left out.
+    (NaN, NaN) when a leave-one-out value is undefined.
+    """
+    from scipy.stats import t
+
+    n = len(leave_one_out)
+    if n < 3 or not np.isfinite(leave_one_out).all():
+        return np.nan, np.nan
+    error = np.sqrt((n - 1) / n * ((leave_one_out - leave_one_out.mean()) ** 2).sum())
+    half = float(t.ppf((1 + confidence) / 2, n - 1) * error)
+    return max(estimate - half, float(low)), min(estimate + half, float(high))
+
+
+def holm(p_values: Floats) -> Floats:
+    """Adjust p-values for their number, so that the chance of any false rejection stays below the level (Holm 1979).
+
+    NaN stands for no test: it is not counted and stays NaN.
+    """
+    adjusted = np.full(len(p_values), np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    steps = p_values[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence outside (0, 1)."""
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence is {confidence}; expected a share between 0 and 1, such as 0.95")
