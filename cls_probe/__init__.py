@@ -14,6 +14,7 @@ _HOMES = {
     "read_rows": "cls_probe.data",
     "anisotropy": "cls_probe.analyses.anisotropy",
     "class_gap": "cls_probe.analyses.class_gap",
+    "compare_transforms": "cls_probe.analyses.compare_transforms",
     "layer_probe": "cls_probe.analyses.layer_probe",
     "project": "cls_probe.analyses.project",
     "finetune": "cls_probe.reference.finetune",
@@ -27,6 +28,7 @@ __all__ = sorted(_HOMES)
 if TYPE_CHECKING:
     from cls_probe.analyses.anisotropy import anisotropy as anisotropy
     from cls_probe.analyses.class_gap import class_gap as class_gap
+    from cls_probe.analyses.compare_transforms import compare_transforms as compare_transforms
     from cls_probe.analyses.layer_probe import layer_probe as layer_probe
     from cls_probe.analyses.project import project as project
     from cls_probe.data import read_rows as read_rows

@@ -47,15 +47,20 @@ def style() -> Iterator[None]:
 
 
 def panels(ax: "Axes | None", n_panels: int, *, width: float = 3.6, height: float = 3.0) -> "tuple[Figure, list[Axes]]":
-    """Give the figure and axes to draw on: the user's one, or as many panels side by side as wanted."""
+    """Give the figure and axes to draw on: the user's one, or as many panels as wanted, up to four side by side."""
     if ax is not None:
         figure = ax.get_figure(root=True)
         assert figure is not None
         return figure, [ax]
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width * n_panels, height), layout="constrained")
-    return figure, list(figure.subplots(1, n_panels, squeeze=False)[0])
+    n_lines = -(-n_panels // 4)
+    n_columns = -(-n_panels // n_lines)
+    figure = Figure(figsize=(width * n_columns, height * n_lines), layout="constrained")
+    axes = list(figure.subplots(n_lines, n_columns, squeeze=False).flat)
+    for spare in axes[n_panels:]:
+        spare.remove()
+    return figure, axes[:n_panels]
 
 
 def layer_axis(ax: "Axes", layers: Sequence[int], label: str) -> None:

@@ -81,8 +81,9 @@ class Result:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+            for array in value.values() if isinstance(value, Mapping) else (value,):
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
         for column in self.columns:
             if column.range is not None:
                 _check_range(column.name, getattr(self, column.name, None), *column.range)
@@ -119,8 +120,8 @@ class Result:
         shown = [column for column in columns if column.heading is not None]
         cells = [[_cell(column, record) for column in shown] for record in records]
         star = [f"* {self.star}"] if self.best is not None else []
-        table = text_table([column.heading or "" for column in shown], cells, mark=self.best)
-        return "\n".join([self.title, "", table, *map(_wrapped, [*star, *_reasons(records), *self.notes()])])
+        tables = _tables([column.heading or "" for column in shown], cells, self.best)
+        return "\n".join([self.title, "", *tables, *map(_wrapped, [*star, *_reasons(records), *self.notes()])])
 
     def to_frame(self) -> "pd.DataFrame":
         """Give the records as a pandas frame."""
@@ -163,6 +164,17 @@ class Result:
     def _repr_html_(self) -> str:
         """Show the records in a notebook; texts are escaped."""
         return f"<p>{self.title}</p>{self.to_frame().to_html(index=False, escape=True, max_rows=20)}"
+
+
+def _tables(headings: Sequence[str], cells: Sequence[Sequence[str]], mark: int | None) -> list[str]:
+    """One table, or as many as the width needs; the first column begins each."""
+    widths = [max(map(len, (heading, *(row[i] for row in cells)))) + 3 for i, heading in enumerate(headings)]
+    groups: list[list[int]] = [[0]]
+    for i in range(1, len(headings)):
+        if len(groups[-1]) > 1 and 3 + sum(widths[j] for j in (*groups[-1], i)) > TABLE_WIDTH:
+            groups.append([0])
+        groups[-1].append(i)
+    return [text_table([headings[i] for i in g], [[row[i] for i in g] for row in cells], mark=mark) for g in groups]
 
 
 def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark: int | None = None) -> str:
@@ -241,7 +253,7 @@ def _reasons(records: Sequence[Record]) -> list[str]:
     for record in records:
         if record.get("undefined"):
             layers.setdefault(record["undefined"], []).append(str(record["layer"]))
-    return [f"layer {', '.join(numbers)}: undefined: {reason}" for reason, numbers in layers.items()]
+    return [f"layer {', '.join(dict.fromkeys(numbers))}: undefined: {reason}" for reason, numbers in layers.items()]
 
 
 def _plain(value: Any) -> Any:
@@ -265,4 +277,6 @@ def _typed(hint: Any, value: Any) -> Any:
         return np.array(value, dtype=typing.get_args(typing.get_args(hint)[1])[0])  # None becomes NaN
     if origin is tuple:
         return tuple(value)
-    return value
+    if origin is Mapping:
+        return {key: _typed(typing.get_args(hint)[1], item) for key, item in value.items()}
+    return math.nan if hint is float and value is None else value

@@ -21,7 +21,7 @@ RANKS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-SHARED_BY_ANALYSES = ("cloud", "interval", "transform")
+SHARED_BY_ANALYSES = ("cloud", "geometry", "interval", "transform")
 LIGHT = {"numpy", "cls_probe", *sys.stdlib_module_names}
 HEAVIER = {
     "store": {"pyarrow"},
@@ -64,9 +64,11 @@ def runtime_imports(tree, *, top_only):
                 found.extend(alias.name for alias in child.names)
             elif isinstance(child, ast.ImportFrom):
                 assert child.level == 0, "imports are absolute"
-                found.append(child.module)
-                if child.module == "cls_probe.encoding":
-                    found.extend(f"{child.module}.{alias.name}" for alias in child.names)
+                inner = ROOT / child.module.removeprefix("cls_probe").strip(".").replace(".", "/")
+                files = [
+                    f"{child.module}.{alias.name}" for alias in child.names if (inner / f"{alias.name}.py").is_file()
+                ]
+                found.extend(files or [child.module])
             visit(child)
 
     visit(tree)
@@ -121,6 +123,7 @@ def test_imports_point_down_and_heavy_ones_are_inside_functions():
         ("store/vectors.py", "from cls_probe.analyses.anisotropy import anisotropy"),
         ("data/rows.py", "from cls_probe.result import Result"),
         ("analyses/project.py", "from cls_probe.analyses.anisotropy import anisotropy"),
+        ("analyses/project.py", "from cls_probe.analyses import anisotropy"),
         ("analyses/project.py", "from cls_probe.encoding.files import locate"),
         ("store/vectors.py", "def f():\n    from cls_probe.extraction import extract"),
         ("result.py", "import cls_probe"),

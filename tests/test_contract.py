@@ -181,7 +181,9 @@ def test_the_contract_notices_a_wrong_column(planted):
     result = cls_probe.anisotropy(planted)
 
     class Wrong(type(result)):
-        documented = (*type(result).documented, Column(name="extra", meaning="never filled"))
+        @property
+        def columns(self):
+            return (*super().columns, Column(name="extra", meaning="never filled"))
 
     broken = Wrong(**{field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
     with pytest.raises(AssertionError):

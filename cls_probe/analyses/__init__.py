@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from cls_probe.analyses.anisotropy import AnisotropyResult, anisotropy
 from cls_probe.analyses.class_gap import ClassGapResult, class_gap
+from cls_probe.analyses.compare_transforms import CompareTransformsResult, compare_transforms
 from cls_probe.analyses.layer_probe import LayerProbeResult, layer_probe
 from cls_probe.analyses.project import ProjectResult, project
 from cls_probe.result import Result
@@ -24,6 +25,7 @@ class Analysis:
 
 ANALYSES = (
     Analysis(name="anisotropy", function=anisotropy, result=AnisotropyResult),
+    Analysis(name="compare_transforms", function=compare_transforms, result=CompareTransformsResult),
     Analysis(name="class_gap", function=class_gap, result=ClassGapResult, needs_labels=True),
     Analysis(name="layer_probe", function=layer_probe, result=LayerProbeResult, needs_labels=True),
     Analysis(name="project", function=project, result=ProjectResult),

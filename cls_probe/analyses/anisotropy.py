@@ -1,14 +1,17 @@
 """Anisotropy: how narrow the cone is in which the vectors of a layer lie."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cls_probe.analyses import geometry
 from cls_probe.analyses.cloud import SAME, Cloud
-from cls_probe.analyses.interval import check_confidence, jackknife_interval
+from cls_probe.analyses.interval import check_confidence
+from cls_probe.errors import InputError, MissingDependencyError
 from cls_probe.plotting import curve, layer_axis, panels, style
 from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, best_defined, number_or_none, with_interval
 from cls_probe.store import VectorStore
@@ -17,58 +20,179 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Floats = NDArray[np.float64]
+_RANKS = range(1, geometry.N_ROGUE + 1)
+_INF = float("inf")
+
+METRICS: dict[str, tuple[Column, ...]] = {
+    "mean_cosine": (
+        *with_interval(
+            "mean_cosine",
+            "mean cosine over all pairs of distinct rows, exact: (s.s - n) / (n(n-1)), s the sum of the n unit rows; "
+            "1: one direction, 0: no direction preferred (Ethayarajh 2019, who samples pairs); jackknife interval",
+            "mean cosine",
+            ".4f",
+            range=(-1, 1),
+        ),
+        Column(
+            name="cosine_distance",
+            meaning="1 - mean_cosine, which tells layers apart whose cosines crowd against 1",
+            heading="1 - cosine",
+            format=".3g",
+            range=(0, 2),
+        ),
+    ),
+    "norm": (
+        Column(name="norm_mean", meaning="mean Euclidean norm", heading="norm", format=".3f", range=(0, _INF)),
+        Column(name="norm_std", meaning="standard deviation of the norms (n - 1)", range=(0, _INF)),
+    ),
+    "mev": with_interval(
+        "mev",
+        "maximum explainable variance: largest over all squared singular values, uncentred (Ethayarajh 2019); "
+        "delta-method interval",
+        "MEV",
+        ".3f",
+        range=(0, 1),
+    ),
+    "pca_top_share": with_interval(
+        "pca_top_share",
+        "share of the first principal component, centred; delta-method interval",
+        "PC1",
+        ".3f",
+        range=(0, 1),
+    ),
+    "pca_top10_share": with_interval(
+        "pca_top10_share",
+        "share of the first ten principal components, centred; delta-method interval",
+        "PC1-10",
+        ".3f",
+        range=(0, 1),
+    ),
+    "isoscore": with_interval(
+        "isoscore",
+        "IsoScore (Rudman et al. 2022) in closed form, (participation_ratio - 1) / (hidden_size - 1); 1: all "
+        "directions have the same variance, 0: one has all of it; delta-method interval",
+        "IsoScore",
+        ".4f",
+        range=(0, 1),
+    ),
+    "participation_ratio": with_interval(
+        "participation_ratio",
+        "tr(S)^2 / ||S||_F^2 of the covariance S, at most min(n - 1, hidden_size): as many directions of equal "
+        "variance would give it; delta-method interval",
+        "PR",
+        ".2f",
+        range=(1, _INF),
+    ),
+    "effective_rank": with_interval(
+        "effective_rank",
+        "exp of the entropy of p, the singular values of the centred vectors over their sum (Roy & Vetterli 2007), "
+        "at most min(n - 1, hidden_size); delta-method interval",
+        "eff. rank",
+        ".1f",
+        range=(1, _INF),
+    ),
+    "spectral_entropy": with_interval(
+        "spectral_entropy",
+        "entropy of the same p over log min(n - 1, hidden_size); delta-method interval",
+        "entropy",
+        ".3f",
+        range=(0, 1),
+    ),
+    "uniformity": with_interval(
+        "uniformity",
+        "log of the mean over distinct pairs of unit rows of exp(-2 |u - v|^2) (Wang & Isola 2020); the uniform sphere "
+        f"gives nearly -4; of more than {geometry.PAIR_ROWS:,} rows so many are drawn; jackknife interval",
+        "uniformity",
+        ".4g",
+        range=(-8, 0),
+    ),
+    "intrinsic_dimension": (
+        Column(
+            name="intrinsic_dimension",
+            meaning="TwoNN (Facco et al. 2017) by scikit-dimension, repeated points counted once; too low above 10 or "
+            "so; no interval",
+            heading="TwoNN",
+            format=".2f",
+            range=(0, _INF),
+        ),
+    ),
+    "hubness": (
+        Column(
+            name="hubness",
+            meaning=f"skewness of how often a row is among the {geometry.N_NEIGHBOURS} nearest of the others by cosine "
+            "(Radovanovic et al. 2010); no interval",
+            heading="hubness",
+            format=".2f",
+        ),
+    ),
+    "rogue_dimensions": tuple(
+        column
+        for rank in _RANKS
+        for column in (
+            Column(
+                name=f"rogue_dimension_{rank}",
+                meaning=f"number of the dimension whose part in the mean cosine is in place {rank} by size (Timkey & "
+                "van Schijndel 2021)",
+                heading="rogue dim." if rank == 1 else None,
+            ),
+            Column(
+                name=f"rogue_share_{rank}",
+                meaning="its part as a share of the mean cosine; the parts of all dimensions add up to 1",
+                heading="share" if rank == 1 else None,
+                format=".3f",
+            ),
+        )
+    ),
+}
+"""Name of every metric -> its columns."""
+DEFAULT_METRICS = ("mean_cosine", "norm", "mev", "pca_top_share", "isoscore", "effective_rank", "rogue_dimensions")
+_AXES = {"norm": "mean norm", "participation_ratio": "participation ratio", "effective_rank": "effective rank"}
+_FULL_TABLE = 3
+"""Up to so many metrics the table shows every interval; with more, that of the mean cosine alone."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnisotropyResult(Result):
-    """Anisotropy of every layer asked for; NaN stands for undefined."""
+    """Anisotropy of every layer asked for; each column of METRICS can be read as an attribute too."""
 
     layers: tuple[int, ...]
     """Indices into hidden_states, 0 = embedding output."""
-    mean_cosine: NDArray[np.float64]
-    """(n_layers,) mean cosine over all pairs of distinct rows, in [-1, 1]."""
-    mean_cosine_low: NDArray[np.float64]
-    """(n_layers,) lower end of its interval."""
-    mean_cosine_high: NDArray[np.float64]
-    """(n_layers,) upper end of its interval."""
-    norm_mean: NDArray[np.float64]
-    """(n_layers,) mean Euclidean norm."""
-    norm_std: NDArray[np.float64]
-    """(n_layers,) standard deviation of the norms (n - 1)."""
-    mev: NDArray[np.float64]
-    """(n_layers,) maximum explainable variance, in [0, 1]: largest over all squared singular values, uncentred."""
-    pca_top_share: NDArray[np.float64]
-    """(n_layers,) share of the variance about the mean that the first principal component takes, in [0, 1]."""
+    metrics: tuple[str, ...]
+    """Metrics asked for, names of METRICS."""
+    values: Mapping[str, Floats]
+    """Column -> (n_layers,) its values, as METRICS defines them; NaN stands for undefined."""
+    isotropic: Mapping[str, float]
+    """Metric -> its value for an isotropic Gaussian of as many rows (at most 10,000) and dimensions."""
     undefined: tuple[str, ...]
     """(n_layers,) why values are undefined, "" where none is."""
 
-    title = "Anisotropy: mean cosine of distinct [CLS] pairs"
+    title = "Anisotropy of the vectors, layer by layer"
     meaning = (
-        "mean cosine near 1: the vectors share one direction (a narrow cone), so that raw cosine says little; "
-        "near 0: they spread. 1 - cosine tells layers apart where cosines crowd against 1. MEV: share of the first "
-        "singular direction, uncentred; PC1: share of the first principal component about the mean."
+        "mean cosine near 1: the vectors share one direction (a narrow cone), so that raw cosine says little; near 0: "
+        "they spread. --explain defines every column."
     )
-    star = "least anisotropic layer"
-    documented = (
-        LAYER,
-        *with_interval(
-            "mean_cosine", "mean cosine over distinct row pairs, in [-1, 1]", "mean cosine", ".4f", range=(-1, 1)
-        ),
-        Column(name="cosine_distance", meaning="1 - mean_cosine, in [0, 2]", heading="1 - cosine", format=".3g"),
-        Column(name="norm_mean", meaning="mean Euclidean norm", heading="norm", format=".3f"),
-        Column(name="norm_std", meaning="standard deviation of the norms (n - 1)", heading="norm sd", format=".3g"),
-        Column(name="mev", meaning="largest over all squared singular values, uncentred", heading="MEV", format=".3f"),
-        Column(name="pca_top_share", meaning="variance share of the first PC, centred", heading="PC1", format=".3f"),
-        UNDEFINED,
-    )
+    star = "least anisotropic layer, by mean cosine"
+    documented = (LAYER, *(column for columns in METRICS.values() for column in columns), UNDEFINED)
+
+    def __getattr__(self, name: str) -> Floats:
+        """Give the values of a column, (n_layers,)."""
+        try:
+            return self.__dict__["values"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(f"no column {name!r} among the metrics that were asked for") from None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Columns of the metrics that were asked for."""
+        return (LAYER, *(column for metric in self.metrics for column in METRICS[metric]), UNDEFINED)
 
     def records(self) -> list[Record]:
         """One row a layer."""
-        values = ("mean_cosine", "mean_cosine_low", "mean_cosine_high", "norm_mean", "norm_std", "mev", "pca_top_share")
         return [
             {
                 "layer": layer,
-                **{name: number_or_none(getattr(self, name)[i]) for name in values},
-                "cosine_distance": number_or_none(1 - self.mean_cosine[i]),
+                **{name: _number(name, values[i]) for name, values in self.values.items()},
                 "undefined": self.undefined[i],
             }
             for i, layer in enumerate(self.layers)
@@ -77,32 +201,69 @@ class AnisotropyResult(Result):
     @property
     def best(self) -> int | None:
         """Position of the layer of smallest mean cosine."""
-        return best_defined(-self.mean_cosine, self.undefined)
+        if "mean_cosine" not in self.metrics:
+            return None
+        return best_defined(
+            np.where(np.isnan(self.mean_cosine_low), np.nan, -self.mean_cosine), [""] * len(self.layers)
+        )
+
+    def summary(self) -> tuple[Sequence[Column], Sequence[Record]]:
+        """Show intervals where they fit."""
+        full = len(self.metrics) <= _FULL_TABLE
+        shown = [replace(c, interval=c.interval and (full or c.name == "mean_cosine")) for c in self.columns]
+        return shown, self.records()
+
+    def notes(self) -> list[str]:
+        """Explain, give the isotropic baseline, and say where the number of rows makes itself felt."""
+        notes = [self.meaning]
+        known = {name: value for name, value in self.isotropic.items() if not np.isnan(value)}
+        if known:
+            listed = ", ".join(f"{METRICS[name][0].heading} {value:.4g}" for name, value in known.items())
+            notes.append(f"An isotropic Gaussian of as many rows and dimensions gives: {listed}.")
+        n_rows, hidden_size = self.source["n_rows"], self.source["hidden_size"]
+        biased = [METRICS[name][0].heading for name in self.metrics if name in geometry.SPECTRAL]
+        if biased and n_rows < 10 * hidden_size:
+            notes.append(
+                f"{n_rows} rows are fewer than ten per dimension ({hidden_size}): {', '.join(map(str, biased))} then "
+                "depend on the number of rows, which the intervals do not tell; compare with clouds of as many rows."
+            )
+        return notes
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
-        """Draw mean cosine, its distance from 1 on a log axis, and the variance shares."""
-        defined = np.array([not reason for reason in self.undefined])
+        """Draw mean cosine, its distance from 1, all shares on one panel, and every other metric on its own."""
+        drawings = list(self._drawings())
         with style():
-            figure, axes = panels(ax, 3)
-            curve(
-                axes[0], self.layers, self.mean_cosine, self.mean_cosine_low, self.mean_cosine_high, label="", number=0
-            )
-            layer_axis(axes[0], self.layers, "mean cosine of distinct pairs")
-            if ax is not None:
-                return figure
-            distance = [
-                np.where(defined, 1 - v, np.nan)
-                for v in (self.mean_cosine, self.mean_cosine_high, self.mean_cosine_low)
-            ]
-            curve(axes[1], self.layers, *distance, label="", number=0)
-            axes[1].set_yscale("log")
-            layer_axis(axes[1], self.layers, "1 - mean cosine (log scale)")
-            curve(axes[2], self.layers, self.mev, label="MEV (uncentred)", number=0)
-            curve(axes[2], self.layers, self.pca_top_share, label="first PC (centred)", number=1)
-            axes[2].set_ylim(-0.02, 1.02)
-            layer_axis(axes[2], self.layers, "share of variance")
-            axes[2].legend()
+            figure, axes = panels(ax, len(drawings))
+            for panel, (label, curves, scale) in zip(axes, drawings, strict=False):
+                for number, (name, ends) in enumerate(curves):
+                    curve(panel, self.layers, *ends, label=name, number=number)
+                panel.set_yscale(scale)
+                layer_axis(panel, self.layers, label)
+                if len(curves) > 1:
+                    panel.legend()
         return figure
+
+    def _drawings(self) -> Iterator[tuple[str, list[tuple[str, list[Floats]]], str]]:
+        """Label, curves and scale of every panel."""
+        shares = [name for name in self.metrics if METRICS[name][0].range == (0, 1)]
+        for name in self.metrics:
+            column = METRICS[name][0]
+            if name == "mean_cosine":
+                yield "mean cosine of distinct pairs", [("", self._ends(name))], "linear"
+                distance = [np.where(v < 1, 1 - v, np.nan) for v in self._ends(name)]
+                yield "1 - mean cosine (log scale)", [("", [distance[0], distance[2], distance[1]])], "log"
+            elif name in shares:
+                if name == shares[0]:
+                    yield "share", [(str(METRICS[s][0].heading), self._ends(s)) for s in shares], "linear"
+            elif name == "rogue_dimensions":
+                ranks = [(f"dimension in place {rank}", [self.values[f"rogue_share_{rank}"]]) for rank in _RANKS]
+                yield "share of the mean cosine", ranks, "linear"
+            else:
+                yield _AXES.get(name, str(column.heading)), [("", self._ends(column.name))], "linear"
+
+    def _ends(self, name: str) -> list[Floats]:
+        """Values, and the ends of their interval where there are any."""
+        return [self.values[key] for key in (name, f"{name}_low", f"{name}_high") if key in self.values]
 
 
 def anisotropy(
@@ -111,13 +272,11 @@ def anisotropy(
     layers: Sequence[int] | None = None,
     pooling: str = "cls",
     transform: str = "none",
+    metrics: Sequence[str] = DEFAULT_METRICS,
     confidence: float = 0.95,
+    seed: int = 0,
 ) -> AnisotropyResult:
-    """Measure how narrow the cone of vectors is, layer by layer.
-
-    With unit rows u_i and their sum s, the mean cosine over distinct pairs is (s.s - n) / (n(n-1)), exact, O(n d)
-    (Ethayarajh 2019, "How contextual are contextualized word representations?", takes a sample of pairs). Its
-    interval is the jackknife of this U-statistic. MEV is Ethayarajh's maximum explainable variance.
+    """Measure how narrow the cone of vectors is, layer by layer, in as many ways as asked for.
 
     Parameters
     ----------
@@ -130,66 +289,133 @@ def anisotropy(
     transform
         Correction of the vectors, fitted on all rows of a layer: a name of
         :data:`cls_probe.analyses.transform.TRANSFORMS`.
+    metrics
+        Names of :data:`METRICS`, which holds their definitions; uniformity, intrinsic_dimension and hubness visit
+        all pairs of rows, O(n^2), of at most 10,000 rows.
     confidence
-        Confidence of the interval.
+        Confidence of the intervals.
+    seed
+        Draws the rows where there are more than 10,000, and the isotropic Gaussian.
 
     Returns
     -------
     AnisotropyResult
-        One value per layer; where all vectors are the same, mean cosine and MEV are 1 and the rest is undefined.
+        One value per layer and metric; where all vectors are the same, mean cosine and MEV are 1 and the rest is
+        undefined.
 
     Raises
     ------
     InputError
-        A transform that does not exist, a layer or pooling that is not stored.
+        A metric or transform that does not exist, a layer or pooling that is not stored.
+    MissingDependencyError
+        intrinsic_dimension without the package scikit-dimension.
 
     """
     check_confidence(confidence)
+    metrics = _check_metrics(metrics)
     layers = store.select_layers(layers)
-    rows = [_one_layer(Cloud(store, layer, pooling=pooling, transform=transform), confidence) for layer in layers]
-    names = ("mean_cosine", "mean_cosine_low", "mean_cosine_high", "norm_mean", "norm_std", "mev", "pca_top_share")
-    values = {name: np.array([row[0][i] for row in rows]) for i, name in enumerate(names)}
+    clouds = (Cloud(store, layer, pooling=pooling, transform=transform) for layer in layers)
+    rows = [_one_layer(cloud, metrics, confidence, seed) for cloud in clouds]
+    names = [column.name for metric in metrics for column in METRICS[metric]]
     return AnisotropyResult(
-        params={"layers": layers, "pooling": pooling, "transform": transform, "confidence": confidence},
+        params={
+            **{"layers": layers, "pooling": pooling, "transform": transform, "metrics": metrics},
+            **{"confidence": confidence, "seed": seed},
+        },
         source=store.source,
         layers=layers,
-        undefined=tuple(row[1] for row in rows),
-        **values,
+        metrics=metrics,
+        values={name: np.array([values[name] for values, _ in rows], dtype=np.float64) for name in names},
+        isotropic=_isotropic(store, metrics, seed),
+        undefined=tuple(reason for _, reason in rows),
     )
 
 
-def _one_layer(cloud: Cloud, confidence: float) -> tuple[tuple[float, ...], str]:
-    """Values in the order of the fields, and the reason why some are undefined."""
-    norms = np.concatenate([np.linalg.norm(batch, axis=1) for batch in cloud.batches()])
-    spread = float(norms.std(ddof=1)) if len(norms) > 1 else np.nan
-    nan = np.nan
+def _check_metrics(metrics: Sequence[str]) -> tuple[str, ...]:
+    for name in metrics:
+        if name not in METRICS:
+            raise InputError(f"metrics has {name!r:.60}; expected some of {', '.join(METRICS)}")
+    if not metrics or isinstance(metrics, str):
+        raise InputError(f"metrics is {metrics!r:.60}; expected a list of some of {', '.join(METRICS)}")
+    if "intrinsic_dimension" in metrics and find_spec("skdim") is None:
+        raise MissingDependencyError(
+            "intrinsic_dimension needs the package scikit-dimension; install it with: "
+            "pip install 'cls-probe[dimension]', or choose other metrics"
+        )
+    return tuple(dict.fromkeys(metrics))
+
+
+def _one_layer(cloud: Cloud, metrics: Sequence[str], confidence: float, seed: int) -> tuple[dict[str, float], str]:
+    """Values by column name, and the reason why some are undefined."""
+    values = {column.name: np.nan for metric in metrics for column in METRICS[metric]}
+    if "norm" in metrics:
+        values |= _norms(cloud)
     reason = cloud.degenerate
     if reason == SAME and cloud.transform == "none":
-        return (1.0, nan, nan, float(norms.mean()), spread, 1.0, nan), reason
+        same = {"mean_cosine": 1.0, "cosine_distance": 0.0, "mev": 1.0}
+        return values | {name: value for name, value in same.items() if name in values}, reason
     if reason:
-        return (nan, nan, nan, float(norms.mean()), spread, nan, nan), reason
-    return (*_mean_cosine(cloud, confidence), float(norms.mean()), spread, *_shares(cloud)), ""
+        return values, reason
+    if "mean_cosine" in metrics:
+        estimate = geometry.mean_cosine(cloud, confidence)
+        values |= {**_columns("mean_cosine", estimate), "cosine_distance": 1 - estimate.value}
+    if "rogue_dimensions" in metrics:
+        for rank, dimension, share in zip(_RANKS, *geometry.rogue_dimensions(cloud), strict=True):
+            values |= {f"rogue_dimension_{rank}": float(dimension), f"rogue_share_{rank}": float(share)}
+    values |= _shaped(cloud, metrics, confidence, seed)
+    return values, _missing(values)
 
 
-def _mean_cosine(cloud: Cloud, confidence: float) -> tuple[float, float, float]:
-    n = cloud.n_rows
-    total = np.zeros(cloud.width)
-    for units in cloud.units():
-        total += units.sum(axis=0)
-    pairs = total @ total - n  # sum of cosines over ordered pairs
-    estimate = float(pairs / (n * (n - 1)))
-    if n < 3:
-        return estimate, np.nan, np.nan
-    of_row = np.concatenate([units @ total for units in cloud.units()]) - 1  # (n_rows,)
-    without = (pairs - 2 * of_row) / ((n - 1) * (n - 2))
-    return (estimate, *jackknife_interval(estimate, without, confidence=confidence, low=-1, high=1))
+def _shaped(cloud: Cloud, metrics: Sequence[str], confidence: float, seed: int) -> dict[str, float]:
+    """Values of the metrics that even an isotropic cloud has by its shape alone, by column name."""
+    values: dict[str, float] = {}
+    if "mev" in metrics:
+        values |= _columns("mev", geometry.mev(cloud, confidence))
+    measures = [name for name in metrics if name in geometry.SPECTRAL]
+    if measures:
+        for name, estimate in geometry.spectral(cloud, measures, confidence).items():
+            values |= _columns(name, estimate)
+    if "uniformity" in metrics:
+        values |= _columns("uniformity", geometry.uniformity(cloud, confidence, seed))
+    if "hubness" in metrics:
+        values["hubness"] = geometry.hubness(cloud, seed)
+    if "intrinsic_dimension" in metrics:
+        values["intrinsic_dimension"] = geometry.intrinsic_dimension(cloud, seed)
+    return values
 
 
-def _shares(cloud: Cloud) -> tuple[float, float]:
-    """MEV (uncentred) and the share of the first principal component (centred)."""
-    uncentred = cloud.scatter + cloud.n_rows * np.outer(cloud.mean, cloud.mean)
-    return _top_share(uncentred), _top_share(cloud.scatter)
+def _isotropic(store: VectorStore, metrics: Sequence[str], seed: int) -> dict[str, float]:
+    shape = min(store.n_rows, geometry.PAIR_ROWS), store.hidden_size
+    if shape[0] < 2:
+        return {}
+    cloud = Cloud(VectorStore.from_arrays(np.random.default_rng(seed).normal(size=shape)), 0)
+    values = _shaped(cloud, metrics, 0.95, seed)
+    return {name: values[name] for name in metrics if name in values}
 
 
-def _top_share(gram: NDArray[np.float64]) -> float:
-    return float(min(np.linalg.eigvalsh(gram)[-1] / np.trace(gram), 1.0))
+def _norms(cloud: Cloud) -> dict[str, float]:
+    norms = np.concatenate([np.linalg.norm(batch, axis=1) for batch in cloud.batches()])
+    return {"norm_mean": float(norms.mean()), "norm_std": float(norms.std(ddof=1)) if len(norms) > 1 else np.nan}
+
+
+def _columns(name: str, estimate: geometry.Estimate) -> dict[str, float]:
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def _missing(values: Mapping[str, float]) -> str:
+    """Say which metrics a cloud that is fit for cosines does not have."""
+    reasons = {
+        "isoscore": "fewer than two dimensions",
+        "spectral_entropy": "fewer than two dimensions or three rows",
+        "hubness": "fewer than 12 rows, or no row is nearer than others",
+        "intrinsic_dimension": "fewer than 20 distinct points",
+        "rogue_share_1": "the mean cosine is 0",
+        "rogue_share_3": "fewer than three dimensions",
+    }
+    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if np.isnan(values.get(name, 0)))
+
+
+def _number(name: str, value: float) -> float | int | None:
+    if name.startswith("rogue_dimension"):
+        return None if np.isnan(value) or value < 0 else int(value)
+    return number_or_none(value)

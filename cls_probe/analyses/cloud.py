@@ -73,8 +73,7 @@ class Cloud:
             return SAME
         start = 0
         for raw, batch in zip(self.raw_batches(), self.batches(), strict=True):
-            floor = 0.0 if self._map is None else _ROUNDING * np.abs(self._map.factor).max()
-            zero = np.flatnonzero(np.linalg.norm(batch, axis=1) <= floor * np.linalg.norm(raw, axis=1))
+            zero = np.flatnonzero(np.linalg.norm(batch, axis=1) <= self._rounding(raw))
             if zero.size:
                 after = "" if self._map is None else f" after {self.transform}"
                 return f"row {start + int(zero[0])} is a zero vector{after}"
@@ -99,3 +98,11 @@ class Cloud:
     @cached_property
     def _map(self) -> AffineMap | None:
         return fit(self.transform, self.raw_batches)
+
+    def _rounding(self, raw: Floats) -> Floats:
+        """Length that rounding leaves of vectors that the transform removed, (rows,)."""
+        if self._map is None:
+            return np.zeros(len(raw))
+        sizes = AffineMap(shift=np.zeros(1), factor=np.abs(self._map.factor))(np.abs(raw))
+        lengths: Floats = _ROUNDING * np.linalg.norm(sizes, axis=1)
+        return lengths

@@ -27,6 +27,23 @@ def jackknife_interval(
     return max(estimate - half, float(low)), min(estimate + half, float(high))
 
 
+def delta_interval(
+    estimate: float, row_terms: Floats, *, confidence: float, low: float, high: float
+) -> tuple[float, float]:
+    """Student interval of a smooth statistic from its influence values, one a row, cut to its range [low, high].
+
+    The variance is that of the influence values over n, the delta method or infinitesimal jackknife (Efron 1982);
+    a constant may be added to them all. (NaN, NaN) with fewer than three rows or undefined values.
+    """
+    from scipy.stats import t
+
+    n = len(row_terms)
+    if n < 3 or not np.isfinite(row_terms).all():
+        return np.nan, np.nan
+    half = float(t.ppf((1 + confidence) / 2, n - 1) * row_terms.std(ddof=1) / np.sqrt(n))
+    return max(estimate - half, float(low)), min(estimate + half, float(high))
+
+
 def holm(p_values: Floats) -> Floats:
     """Adjust p-values for their number, so that the chance of any false rejection stays below the level (Holm 1979).
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cls_probe.cli.options import analysis_command, confidence_option, transform_option
+from cls_probe.cli.options import analysis_command, confidence_option, split_names, transform_option
 
 if TYPE_CHECKING:
     from cls_probe.result import Result
@@ -15,16 +15,36 @@ if TYPE_CHECKING:
 @click.command()
 @analysis_command
 @transform_option()
+@click.option(
+    "--metrics",
+    callback=split_names,
+    metavar="NAME,...|all",
+    help="Metrics by name, defined under --explain.  [default: mean_cosine, norm, mev, pca_top_share, isoscore, "
+    "effective_rank, rogue_dimensions]",
+)
+@click.option(
+    "--compare-transforms", is_flag=True, help="Show the mean cosine raw, centred and standardised side by side."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws rows where there are over 10,000.")
 @confidence_option
-def anisotropy(store: "VectorStore", **options: Any) -> "Result":
+def anisotropy(
+    store: "VectorStore", *, metrics: tuple[str, ...] | None, compare_transforms: bool, seed: int, **options: Any
+) -> "Result":
     """Measure how narrow the cone is in which the vectors lie.
 
-    Per layer: the exact mean cosine over all pairs of distinct rows, with its interval; norms; MEV, the share of
-    the first singular direction (uncentred); the share of the first principal component (centred).
+    Per layer: the exact mean cosine over all pairs of distinct rows, with its interval; norms; shares of the
+    spectrum; IsoScore, effective rank; the dimensions that dominate the cosine; and more with --metrics.
     """
+    from cls_probe.analyses.anisotropy import DEFAULT_METRICS, METRICS
     from cls_probe.analyses.anisotropy import anisotropy as analyse
+    from cls_probe.analyses.compare_transforms import compare_transforms as compare
 
-    return analyse(store, **options)
+    if compare_transforms:
+        if metrics is not None or options.pop("transform") != "none":
+            raise click.UsageError("--compare-transforms goes without --metrics and --transform")
+        return compare(store, **options)
+    chosen = tuple(METRICS) if metrics == ("all",) else metrics or DEFAULT_METRICS
+    return analyse(store, metrics=chosen, seed=seed, **options)
 
 
 @click.command("class-gap")

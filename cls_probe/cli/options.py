@@ -131,6 +131,11 @@ def _layers(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     return tuple(dict.fromkeys(layers))
 
 
+def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Read a list of names with commas between them."""
+    return None if value is None else tuple(name.strip() for name in value.split(","))
+
+
 def _check_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     """Find out before the work that a file cannot be written."""
     if value is not None and not value.parent.is_dir():

@@ -140,8 +140,12 @@ class VectorStore:
     @property
     def source(self) -> dict[str, Any]:
         """What a result records of its origin: model, weights, rows, versions."""
-        keys = ("model", "revision", "weights_sha256", "rows_source", "rows_sha256", "n_rows", "n_layers", "max_length")
-        return {**{key: getattr(self.manifest, key) for key in keys}, "versions": dict(self.manifest.versions)}
+        origin = ("model", "revision", "weights_sha256", "rows_source", "rows_sha256")
+        shape = ("n_rows", "n_layers", "hidden_size", "max_length")
+        return {
+            **{key: getattr(self.manifest, key) for key in (*origin, *shape)},
+            "versions": dict(self.manifest.versions),
+        }
 
     @cached_property
     def texts(self) -> tuple[str, ...] | None:

@@ -1,11 +1,15 @@
 """Anisotropy against brute force, scikit-learn and closed forms."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.metrics.pairwise import cosine_similarity
 
 from cls_probe import VectorStore, anisotropy
+from cls_probe.analyses.anisotropy import METRICS
+from cls_probe.errors import InputError, MissingDependencyError
+from cls_probe.result import explain
 
 
 def brute(vectors):
@@ -65,13 +69,9 @@ def test_scale_of_a_row_does_not_change_its_cosine():
     np.testing.assert_allclose(one.mean_cosine, other.mean_cosine, atol=1e-14)
 
 
-def test_variance_shares_equal_scikit_learn():
-    vectors = cone(120, 9, 2) @ np.diag(np.arange(1, 10))
+def test_norms():
+    vectors = cone(120, 9, 2)
     result = anisotropy(VectorStore.from_arrays(vectors))
-    pca = PCA(svd_solver="full").fit(vectors)
-    assert result.pca_top_share[0] == pytest.approx(pca.explained_variance_ratio_[0], rel=1e-10)
-    svd = TruncatedSVD(1, algorithm="arpack").fit(vectors)
-    assert result.mev[0] == pytest.approx(svd.singular_values_[0] ** 2 / (vectors**2).sum(), rel=1e-10)
     np.testing.assert_allclose(result.norm_mean[0], np.linalg.norm(vectors, axis=1).mean())
     np.testing.assert_allclose(result.norm_std[0], np.linalg.norm(vectors, axis=1).std(ddof=1))
 
@@ -109,3 +109,77 @@ def test_undefined_layers_say_why_and_the_rest_goes_on(planted):
     one = anisotropy(VectorStore.from_arrays(np.array([[3.0, 4]])))
     assert one.undefined == ("only one row",)
     assert one.norm_mean[0] == 5
+
+
+def test_metrics_choose_the_columns():
+    store = VectorStore.from_arrays(cone(40, 6, 1))
+    result = anisotropy(store, metrics=["isoscore", "participation_ratio"])
+    assert list(result.to_frame()) == [
+        "layer",
+        *(f"{name}{end}" for name in ("isoscore", "participation_ratio") for end in ("", "_low", "_high")),
+        "undefined",
+    ]
+    assert result.isoscore[0] == pytest.approx((result.participation_ratio[0] - 1) / 5)
+    assert result.best is None
+    with pytest.raises(AttributeError, match="no column 'mev' among the metrics that were asked for"):
+        _ = result.mev
+    back = type(result).from_json(result.to_json())
+    np.testing.assert_array_equal(back.isoscore, result.isoscore)
+    with pytest.raises(ValueError, match="read-only"):
+        back.isoscore[0] = 1
+    both = anisotropy(store, metrics=["hubness", "hubness"])
+    assert both.metrics == ("hubness",)
+
+
+def test_all_metrics_have_definitions_and_fit_the_table():
+    pytest.importorskip("skdim", reason="the package scikit-dimension is not installed")
+    result = anisotropy(VectorStore.from_arrays(cone(60, 6, 1).reshape(60, 1, 6)), metrics=tuple(METRICS))
+    assert max(map(len, result.table().splitlines())) <= 100
+    assert set(result.to_frame()) == {column.name for column in type(result).documented}
+    assert result.undefined == ("",)
+    for name, columns in METRICS.items():
+        assert columns[0].heading in result.table(), name
+        assert f"{columns[0].name}: " in explain(type(result))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        (["mean_cosine", "iso"], "metrics has 'iso'; expected some of mean_cosine, norm,"),
+        ([], r"metrics is \[\]; expected a list of some of mean_cosine"),
+        ("mev", "metrics has 'm'; expected some of"),
+    ],
+)
+def test_metrics_that_do_not_exist(metrics, message):
+    with pytest.raises(InputError, match=message):
+        anisotropy(VectorStore.from_arrays(np.eye(3)), metrics=metrics)
+
+
+def test_a_missing_package_is_named_before_any_work(monkeypatch):
+    module = import_module("cls_probe.analyses.anisotropy")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'cls-probe\[dimension\]'"):
+        anisotropy(VectorStore.from_arrays(np.eye(3)), metrics=["intrinsic_dimension"])
+
+
+def test_the_isotropic_baseline_and_the_note_on_few_rows():
+    result = anisotropy(VectorStore.from_arrays(cone(50, 40, 0)), metrics=["isoscore", "mean_cosine"])
+    ratio = 40 * (49 + 2 / 40) / (49 + 41)  # E tr(S)^2 / E |S|^2 of a Wishart matrix
+    assert result.isotropic["isoscore"] == pytest.approx((ratio - 1) / 39, abs=0.05)
+    assert "50 rows are fewer than ten per dimension (40): IsoScore then depend" in result.table().replace("\n", " ")
+    many = anisotropy(VectorStore.from_arrays(cone(400, 40, 0)), metrics=["isoscore"])
+    assert "fewer than ten" not in many.table()
+    assert many.isotropic["isoscore"] == pytest.approx(many.isoscore[0], abs=0.02)
+
+
+def test_a_transform_moves_the_cosine():
+    vectors = cone(300, 6, 4)
+    store = VectorStore.from_arrays(vectors)
+    assert anisotropy(store).mean_cosine[0] > 0.9
+    centred = anisotropy(store, transform="center")
+    assert centred.mean_cosine[0] == pytest.approx(brute(vectors - vectors.mean(axis=0)), abs=1e-12)
+    white = anisotropy(store, transform="whiten", metrics=["participation_ratio"])
+    assert white.participation_ratio[0] == pytest.approx(6)
+    constant = anisotropy(VectorStore.from_arrays(np.ones((9, 3))), transform="center")
+    assert constant.undefined == ("all vectors are the same",)
+    assert np.isnan(constant.mean_cosine[0])
