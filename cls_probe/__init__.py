@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "extract": "cls_probe.extraction",
+    "self_check": "cls_probe.extraction",
     "VectorStore": "cls_probe.store",
     "read_rows": "cls_probe.data",
     "anisotropy": "cls_probe.analyses.anisotropy",
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from cls_probe.data import read_rows as read_rows
     from cls_probe.errors import ClsProbeError as ClsProbeError
     from cls_probe.extraction import extract as extract
+    from cls_probe.extraction import self_check as self_check
     from cls_probe.reference.evaluate import classify as classify
     from cls_probe.reference.finetune import finetune as finetune
     from cls_probe.reference.recipe import Recipe as Recipe

@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 
 from cls_probe.data import Rows, read_rows
 from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
-from cls_probe.encoding.pooling import POOLINGS
+from cls_probe.encoding.pooling import POOLINGS, pooled_layers
 from cls_probe.errors import EncoderError, InputError, StoreError
 from cls_probe.store import Manifest, StoreWriter, VectorStore
 from cls_probe.store.manifest import MANIFEST, fingerprint
 from cls_probe.store.write import Columns, Vectors, remove_store
 
 if TYPE_CHECKING:
-    from cls_probe.encoding.encoder import Encoder
+    from cls_probe.encoding.encoder import Encoder, SelfCheck
 
 DEFAULT_MODEL = AGNEWS
 PART_SIZE = 4096
 BATCH_TOKENS = 8192
 """Most tokens of a batch, padding included."""
+_CHECKED_ROWS = 64
+"""First rows among which the self-check chooses."""
 _LIBRARIES = ("cls-probe", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 _log = logging.getLogger("cls_probe")
 
@@ -36,8 +38,10 @@ def extract(
     labels: Iterable[object] | None = None,
     out: str | Path | None = None,
     pooling: Sequence[str] | str = "cls",
+    specials: bool = True,
     layers: Sequence[int] | None = None,
     max_length: int | None = None,
+    on_truncate: Literal["warn", "error", "keep"] = "warn",
     device: str = "auto",
     dtype: Literal["float32", "float16", "bfloat16"] = "float32",
     store_dtype: Literal["float32", "float16"] = "float32",
@@ -61,11 +65,15 @@ def extract(
         named by a fingerprint of rows, weights, tokenizer, poolings, layers, max_length and number formats.
         An unfinished store of the same fingerprint is resumed; a finished one is opened.
     pooling
-        Poolings to store: ``"cls"``.
+        One or several of cls, mean, max, last, attention, pooler: see :data:`cls_probe.encoding.pooling.Pooling`.
+    specials
+        Whether special tokens such as [CLS] and [SEP] count in mean and max.
     layers
         States to store, as indices into hidden_states (0 = embedding output); all by default.
     max_length
         Tokens at which a text is truncated; by default the model's own limit.
+    on_truncate
+        Say how many texts were truncated (warn), refuse before the work (error), or say nothing (keep).
     device, dtype
         Where and in what number format to compute: auto, cpu, cuda[:i], mps.
     store_dtype
@@ -97,23 +105,25 @@ def extract(
         "rows_sha256": rows.sha256,
         "n_rows": len(rows),
         **files.identity,
-        "poolings": (pooling,) if isinstance(pooling, str) else tuple(pooling),
+        "poolings": (pooling,) if isinstance(pooling, str) else tuple(dict.fromkeys(pooling)),
+        "specials": specials,
         "layers": None if layers is None else tuple(sorted(set(layers))),
         "max_length": files.max_length if max_length is None else max_length,
         "dtype": dtype,
         "store_dtype": store_dtype,
         "part_size": part_size,
     }
-    _check(wanted, files)
+    _check(wanted, files, on_truncate)
     folder = Path(out) if out is not None else _cache_folder() / fingerprint(wanted)[:32]
     if _is_finished(folder, wanted, overwrite=overwrite):
         _log.info("opened the finished store %s", folder)
         return VectorStore.open(folder)
 
-    from cls_probe.encoding.encoder import Encoder
-
-    encoder = Encoder(files, device=device, dtype=dtype)
+    encoder = _encoder(files, wanted, device)
     manifest = _manifest(rows, files, encoder, wanted)
+    _self_check(encoder, rows, manifest.max_length)
+    if on_truncate == "error":
+        _refuse_truncation(encoder, rows, manifest.max_length)
     if overwrite:
         remove_store(folder)
     writer = StoreWriter.begin(folder, manifest)
@@ -121,10 +131,66 @@ def extract(
         for part in writer.missing:
             writer.write(part, *_encode_part(encoder, rows, part, manifest, bar))
     writer.finish()
-    return VectorStore.open(folder)
+    store = VectorStore.open(folder)
+    if on_truncate == "warn" and store.truncated is not None and store.truncated.any():
+        _log.warning(
+            "%d of %d texts were cut at %d tokens; the column truncated says which",
+            *(int(store.truncated.sum()), store.n_rows, store.manifest.max_length),
+        )
+    return store
 
 
-def _check(wanted: Mapping[str, Any], files: ModelFiles) -> None:
+def self_check(
+    source: Any,
+    *,
+    model: str | Path = DEFAULT_MODEL,
+    pooling: Sequence[str] | str = "cls",
+    max_length: int | None = None,
+    device: str = "auto",
+    dtype: Literal["float32", "float16", "bfloat16"] = "float32",
+    **reading: Any,
+) -> "SelfCheck":
+    """Encode some rows alone and in a padded batch, as :func:`extract` does before its work, and write nothing.
+
+    Options are those of :func:`extract`. Raises EncoderError when the vector of a text depends on the texts beside it
+    by more than the tolerance.
+    """
+    rows, files = read_rows(source, **reading), locate(model)
+    poolings = (pooling,) if isinstance(pooling, str) else tuple(pooling)
+    length = files.max_length if max_length is None else max_length
+    wanted = {"poolings": poolings, "specials": True, "max_length": length, "dtype": dtype}
+    _check({**wanted, "part_size": PART_SIZE, "store_dtype": "float32"}, files, "keep")
+    return _self_check(_encoder(files, wanted, device), rows, length)
+
+
+def _encoder(files: ModelFiles, wanted: Mapping[str, Any], device: str) -> "Encoder":
+    from cls_probe.encoding.encoder import Encoder
+
+    return Encoder(
+        files, device=device, dtype=wanted["dtype"], poolings=wanted["poolings"], specials=wanted["specials"]
+    )
+
+
+def _self_check(encoder: "Encoder", rows: Rows, max_length: int) -> "SelfCheck":
+    """Check the encoder on four of the first rows, from the shortest to the longest."""
+    pairs = None if rows.text_pairs is None else rows.text_pairs[:_CHECKED_ROWS]
+    tokens, n_tokens = encoder.tokenize(rows.texts[:_CHECKED_ROWS], pairs, max_length)
+    order = np.argsort(n_tokens, kind="stable")
+    chosen = order[np.unique(np.linspace(0, len(order) - 1, 4).round().astype(int))]
+    return encoder.check([tokens[row] for row in chosen])
+
+
+def _refuse_truncation(encoder: "Encoder", rows: Rows, max_length: int) -> None:
+    _, n_tokens = encoder.tokenize(rows.texts, rows.text_pairs, max_length)
+    long = np.flatnonzero(n_tokens > max_length)
+    if long.size:
+        raise InputError(
+            f"{rows.place(int(long[0]))}: the text has {n_tokens[long[0]]} tokens, more than {max_length} "
+            f"({long.size} such rows); shorten them, raise --max-length, or choose --on-truncate warn"
+        )
+
+
+def _check(wanted: Mapping[str, Any], files: ModelFiles, on_truncate: str) -> None:
     """Refuse options that cannot work, before anything costly."""
     if wanted["part_size"] < 1:
         raise InputError(f"part_size is {wanted['part_size']}; expected at least 1")
@@ -132,6 +198,10 @@ def _check(wanted: Mapping[str, Any], files: ModelFiles) -> None:
         raise InputError(
             f"max_length is {wanted['max_length']}; expected 3 to {files.max_length}, the most that {files.name} takes"
         )
+    if on_truncate not in ("warn", "error", "keep"):
+        raise InputError(f"on_truncate is {on_truncate!r}; expected warn, error or keep")
+    if not wanted["poolings"]:
+        raise InputError(f"no pooling was asked for; expected some of {', '.join(POOLINGS)}")
     offered = {"dtype": ("float32", "float16", "bfloat16"), "store_dtype": ("float32", "float16"), "poolings": POOLINGS}
     for option, choices in offered.items():
         for value in wanted[option] if option == "poolings" else (wanted[option],):
@@ -191,33 +261,40 @@ def _encode_part(encoder: "Encoder", rows: Rows, part: range, manifest: Manifest
     assert texts is not None
     tokens, n_tokens = encoder.tokenize(texts, pairs, manifest.max_length)
     shape = (len(part), manifest.hidden_size)
-    vectors = {("cls", layer): np.empty(shape, manifest.store_dtype) for layer in manifest.layers}
-    for batch in _batches(np.minimum(n_tokens, manifest.max_length)):
-        states = encoder.encode([tokens[row] for row in batch])  # (batch, n_states, hidden_size)
-        for (_, layer), values in vectors.items():
-            values[batch] = states[:, layer]
+    vectors = {
+        (name, layer): np.empty(shape, manifest.store_dtype)
+        for name in manifest.poolings
+        for layer in pooled_layers(name, manifest.layers, manifest.n_layers)
+    }
+    for batch in _batches(np.minimum(n_tokens, manifest.max_length), padded=encoder.padded):
+        found = encoder.encode([tokens[row] for row in batch])
+        for key, values in vectors.items():
+            values[batch] = found[key]
         bar.update(len(batch))
     _check_finite(vectors, rows, part)
     columns: Columns = {"text": texts, "text_pair": pairs, "label": labels, "n_tokens": n_tokens}
     return {**columns, "truncated": n_tokens > manifest.max_length}, vectors
 
 
-def _batches(n_tokens: NDArray[np.int32]) -> Iterator[NDArray[np.int64]]:
-    """Row numbers of batches of similar length, longest first, at most BATCH_TOKENS each."""
+def _batches(n_tokens: NDArray[np.int32], *, padded: bool) -> Iterator[NDArray[np.int64]]:
+    """Row numbers of batches of similar length, or of one length, longest first, at most BATCH_TOKENS each."""
     order = np.argsort(-n_tokens, kind="stable")
     start = 0
     while start < len(order):
-        size = max(1, BATCH_TOKENS // int(n_tokens[order[start]]))
-        yield order[start : start + size]
-        start += size
+        longest = int(n_tokens[order[start]])
+        stop = start + max(1, BATCH_TOKENS // longest)
+        if not padded:
+            stop = min(stop, start + int((n_tokens[order[start:]] == longest).sum()))
+        yield order[start:stop]
+        start = stop
 
 
 def _check_finite(vectors: Vectors, rows: Rows, part: range) -> None:
-    for (_, layer), values in vectors.items():
+    for (name, layer), values in vectors.items():
         bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if bad.size:
             raise EncoderError(
-                f"{rows.place(part.start + int(bad[0]))}: the vector of layer {layer} is not finite "
+                f"{rows.place(part.start + int(bad[0]))}: the {name} vector of layer {layer} is not finite "
                 f"({bad.size} such rows in this part); compute and store in float32"
             )
 

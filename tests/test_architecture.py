@@ -26,7 +26,10 @@ LIGHT = {"numpy", "cls_probe", *sys.stdlib_module_names}
 HEAVIER = {
     "store": {"pyarrow"},
     "cli": {"click"},
-    "encoding/encoder.py": {"torch", "transformers"},
+    "encoding/attention.py": {"torch"},
+    "encoding/encoder.py": {"torch"},
+    "encoding/loading.py": {"torch", "transformers"},
+    "encoding/tokens.py": {"torch"},
     "reference/classifier.py": {"torch", "transformers"},
     "reference/training.py": {"torch", "transformers", "safetensors"},
 }

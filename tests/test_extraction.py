@@ -64,6 +64,9 @@ def test_the_cache_tells_everything_apart_that_matters(tiny_model):
         {"labels": LABELS},
         {"limit": 39},
         {"part_size": 8},
+        {"pooling": "mean"},
+        {"pooling": "mean", "specials": False},
+        {"pooling": ["cls", "mean"]},
     ]
     folders = {extract(TEXTS, model=tiny_model, **options).folder for options in variants}
     assert len(folders) == len(variants)
@@ -157,6 +160,55 @@ def test_truncation_is_counted(tiny_model, tmp_path):
     assert (store.n_tokens == lengths).all()
 
 
+def test_truncation_is_said_refused_or_kept(tiny_model, tmp_path, caplog):
+    extract(TEXTS, model=tiny_model, out=tmp_path / "a", max_length=12, on_truncate="keep")
+    assert "were cut" not in caplog.text
+    long = sum(len(text.split()) + 2 > 12 for text in TEXTS)
+    extract(TEXTS, model=tiny_model, out=tmp_path / "b", max_length=12)
+    assert f"{long} of 40 texts were cut at 12 tokens; the column truncated says which" in caplog.text
+    first = next(row for row, text in enumerate(TEXTS) if len(text.split()) + 2 > 12)
+    with pytest.raises(InputError, match=rf"texts, row {first}: the text has \d+ tokens, more than 12 \({long} such"):
+        extract(TEXTS, model=tiny_model, out=tmp_path / "c", max_length=12, on_truncate="error")
+    assert not (tmp_path / "c").exists()
+
+
+def test_of_a_pair_the_longer_text_is_cut(tiny_model, tmp_path):
+    rows = [{"text": "a b c d e f g h", "text_pair": "x y"}]
+    store = extract(rows, model=tiny_model, out=tmp_path / "s", text_pair_column="text_pair", max_length=9)
+    assert store.truncated.tolist() == [True]
+    expected = plain(tiny_model, "a b c d", "x y")  # 4 + 2 words, [CLS] and two [SEP]
+    np.testing.assert_allclose(store.layer(2)[0], expected[2], rtol=0, atol=1e-5)
+
+
+def test_several_poolings_in_one_store(tiny_model, tmp_path):
+    names = ["cls", "mean", "max", "last", "attention", "pooler"]
+    store = extract(TEXTS, model=tiny_model, out=tmp_path / "s", pooling=names, part_size=16)
+    assert store.poolings == tuple(names)
+    assert store.layers_of("mean") == (0, 1, 2)
+    assert store.layers_of("attention") == (1, 2)
+    assert store.layers_of("pooler") == (2,)
+    with pytest.raises(InputError, match="layer 0 of pooling attention is not in the store; it holds layers 1 to 2"):
+        store.layer(0, pooling="attention")
+    alone = extract(TEXTS, model=tiny_model, out=tmp_path / "alone", pooling="mean")
+    np.testing.assert_allclose(store.layer(1, pooling="mean"), alone.layer(1, pooling="mean"), rtol=0, atol=1e-5)
+    result = cls_probe.anisotropy(store, pooling="pooler")
+    assert result.layers == (2,)
+    assert cls_probe.anisotropy(alone, pooling="mean").layers == (0, 1, 2)
+    with pytest.raises(InputError, match="pooling 'cls' is not in the store; it holds mean"):
+        cls_probe.anisotropy(alone)
+
+
+def test_the_self_check_writes_nothing(tiny_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = extraction.self_check(TEXTS, model=tiny_model, pooling=["cls", "max"])
+    assert (told.n_texts, told.padded) == (4, True)
+    assert told.n_tokens == (3, 25)
+    assert told.difference < told.tolerance == 1e-4
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match="max_length is 65"):
+        extraction.self_check(TEXTS, model=tiny_model, max_length=65)
+
+
 def test_pairs_are_stored(tiny_model, tmp_path):
     rows = [{"text": "a b", "other": "c"}, {"text": "d", "other": "e f"}]
     store = extract(rows, model=tiny_model, out=tmp_path / "s", text_pair_column="other")
@@ -167,28 +219,36 @@ def test_pairs_are_stored(tiny_model, tmp_path):
 def test_batches_hold_the_token_budget_and_every_row_once():
     lengths = np.random.default_rng(0).integers(3, 600, size=500).astype(np.int32)
     seen = []
-    for batch in _batches(lengths):
+    for batch in _batches(lengths, padded=True):
         assert len(batch) * lengths[batch].max() <= extraction.BATCH_TOKENS
         seen.extend(batch.tolist())
     assert sorted(seen) == list(range(500))
-    assert [batch.tolist() for batch in _batches(np.array([20_000], dtype=np.int32))] == [[0]]
+    assert [batch.tolist() for batch in _batches(np.array([20_000], dtype=np.int32), padded=True)] == [[0]]
+
+
+def test_batches_of_one_length_hold_every_row_once():
+    lengths = np.random.default_rng(0).integers(3, 30, size=500).astype(np.int32)
+    batches = list(_batches(lengths, padded=False))
+    assert all(np.ptp(lengths[batch]) == 0 for batch in batches)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(500))
+    assert len(batches) == len(set(lengths.tolist()))
 
 
 def test_vectors_that_are_not_finite_name_row_and_layer(tiny_model, tmp_path, monkeypatch):
     encode = Encoder.encode
 
     def broken(self, tokens):
-        states = encode(self, tokens).copy()
+        vectors = encode(self, tokens)
         for row, row_tokens in enumerate(tokens):
             if len(row_tokens["input_ids"]) == 25:  # the longest texts: rows 16 and 39
-                states[row, 2] = np.inf
-        return states
+                vectors["cls", 2][row] = np.inf
+        return vectors
 
     monkeypatch.setattr(Encoder, "encode", broken)
     longest = [row for row, text in enumerate(TEXTS) if len(text.split()) == 23]
     with pytest.raises(EncoderError) as caught:
         extract(TEXTS, model=tiny_model, out=tmp_path / "s")
-    assert f"texts, row {longest[0]}: the vector of layer 2 is not finite ({len(longest)} such rows" in str(
+    assert f"texts, row {longest[0]}: the cls vector of layer 2 is not finite ({len(longest)} such rows" in str(
         caught.value
     )
     assert "float32" in str(caught.value)
@@ -204,6 +264,8 @@ def test_vectors_that_are_not_finite_name_row_and_layer(tiny_model, tmp_path, mo
         ({"store_dtype": "float64"}, "store_dtype is 'float64'; expected one of float32, float16"),
         ({"pooling": "best"}, "poolings is 'best'; expected one of cls"),
         ({"layers": [0, 3]}, r"layers are \[0, 3\]; expected some of 0 to 2, the states of"),
+        ({"pooling": []}, "no pooling was asked for; expected some of cls, mean, max"),
+        ({"on_truncate": "cut"}, "on_truncate is 'cut'; expected warn, error or keep"),
         ({"layers": []}, r"layers are \[\]; expected some of 0 to 2"),
     ],
 )

@@ -313,7 +313,7 @@ def anisotropy(
     """
     check_confidence(confidence)
     metrics = _check_metrics(metrics)
-    layers = store.select_layers(layers)
+    layers = store.select_layers(layers, pooling=pooling)
     clouds = (Cloud(store, layer, pooling=pooling, transform=transform) for layer in layers)
     rows = [_one_layer(cloud, metrics, confidence, seed) for cloud in clouds]
     names = [column.name for metric in metrics for column in METRICS[metric]]

@@ -196,7 +196,7 @@ def class_gap(
 
     """
     check_confidence(confidence)
-    layers = store.select_layers(layers)
+    layers = store.select_layers(layers, pooling=pooling)
     sizes = np.bincount(store.codes, minlength=len(store.label_names))
     clouds = (Cloud(store, layer, pooling=pooling, transform=transform) for layer in layers)
     layer_values = [_one_layer(cloud, sizes, confidence) for cloud in clouds]

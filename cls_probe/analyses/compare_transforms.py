@@ -130,7 +130,7 @@ def compare_transforms(
 
     """
     check_confidence(confidence)
-    layers, transforms = store.select_layers(layers), tuple(transforms)
+    layers, transforms = store.select_layers(layers, pooling=pooling), tuple(transforms)
     if not transforms:
         raise InputError("no transform was asked for; name some, such as none and center")
     for transform in transforms:

@@ -173,7 +173,7 @@ def layer_probe(
 
     """
     check_confidence(confidence)
-    layers = store.select_layers(layers)
+    layers = store.select_layers(layers, pooling=pooling)
     codes = store.codes
     test_codes = codes if test is None else _test_codes(store, test)
     split = _folds(store, folds, seed) if test is None else None

@@ -155,7 +155,7 @@ def project(
         A transform that does not exist, a layer or pooling that is not stored.
 
     """
-    layers = store.select_layers(layers)
+    layers = store.select_layers(layers, pooling=pooling)
     outcomes = [_one_layer(Cloud(store, layer, pooling=pooling, transform=transform)) for layer in layers]
     return ProjectResult(
         params={"layers": layers, "pooling": pooling, "transform": transform, "method": "pca"},

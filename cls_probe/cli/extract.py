@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from cls_probe.cli.options import layers_option
+from cls_probe.cli.options import layers_option, split_names
+
+_CHECKED = (
+    *("text_column", "text_pair_column", "label_column", "no_labels", "limit", "sample", "seed"),
+    *("pooling", "max_length", "device", "dtype"),
+)
+"""Options that a self-check has too."""
 
 
 @click.command()
@@ -26,8 +32,28 @@ from cls_probe.cli.options import layers_option
 @click.option("--sample", type=int, help="Keep N rows drawn without replacement, in their order.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample.")
 @layers_option
-@click.option("--pooling", default="cls", show_default=True, help="Vectors to store: cls.")
+@click.option(
+    "--pooling",
+    default="cls",
+    show_default=True,
+    callback=split_names,
+    metavar="NAME,...",
+    help="Vectors to store: cls, mean, max, last, attention, pooler.",
+)
+@click.option(
+    "--specials/--no-specials",
+    default=True,
+    show_default=True,
+    help="Count [CLS], [SEP] and the like in mean and max.",
+)
 @click.option("--max-length", type=int, help="Tokens at which texts are cut.  [default: the model's limit]")
+@click.option(
+    "--on-truncate",
+    type=click.Choice(["warn", "error", "keep"]),
+    default="warn",
+    show_default=True,
+    help="When texts are longer: say so, refuse before the work, or say nothing.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")
 @click.option(
     "--dtype",
@@ -51,7 +77,8 @@ from cls_probe.cli.options import layers_option
     show_default=True,
     help="Go on with an unfinished store of the same kind, or replace whatever store is there.",
 )
-def extract(data: str, model: str | None, resume: bool, pooling: str, **options: Any) -> None:
+@click.option("--check-only", is_flag=True, help="Compare a few rows alone and in a padded batch, and write nothing.")
+def extract(data: str, model: str | None, resume: bool, check_only: bool, **options: Any) -> None:
     """Extract the [CLS] vectors of all layers into a store.
 
     Every row of DATA gives one vector for each layer, written once to disk for all analyses to read.
@@ -61,11 +88,15 @@ def extract(data: str, model: str | None, resume: bool, pooling: str, **options:
 
     An interrupted extraction goes on where it stopped when the same command is run again.
     """
-    from cls_probe.extraction import DEFAULT_MODEL
+    from cls_probe.extraction import DEFAULT_MODEL, self_check
     from cls_probe.extraction import extract as run
     from cls_probe.store import describe
 
+    model = model or DEFAULT_MODEL
+    if check_only:
+        click.echo(self_check(data, model=model, **{name: options[name] for name in _CHECKED}).describe())
+        return
     start = time.perf_counter()
-    store = run(data, model=model or DEFAULT_MODEL, overwrite=not resume, pooling=pooling.split(","), **options)
+    store = run(data, model=model, overwrite=not resume, **options)
     click.echo(describe(store))
     click.echo(f"{'seconds':<10} {time.perf_counter() - start:.1f}")

@@ -1,50 +1,93 @@
 """The encoder: a Hugging Face model in inference mode that gives pooled vectors of every state."""
 
+import inspect
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import torch
-import transformers
 from numpy.typing import NDArray
 
 from cls_probe.encoding import pooling
+from cls_probe.encoding.attention import AttentionReader, cls_row
 from cls_probe.encoding.files import ModelFiles
-from cls_probe.errors import EncoderError, InputError
+from cls_probe.encoding.loading import load, pick_device, quiet
+from cls_probe.encoding.tokens import Batch, Tokens, pad, tokenize
+from cls_probe.errors import EncoderError
 
 Dtype = Literal["float32", "float16", "bfloat16"]
-Tokens = list[dict[str, list[int]]]
-"""One mapping per text: input_ids and whatever else the model reads, without padding."""
+Key = tuple[str, int]
+"""Pooling and layer."""
+Vectors = dict[str, torch.Tensor]
+"""Pooling -> (batch, hidden_size), of one state."""
+States = list[Vectors]
 
+TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+"""How far a vector may move with the texts beside it, as a share of the largest coordinate of its layer."""
 _CHECK_TEXTS = ("a", "two texts of different length, so that one of them is padded")
 _HOOK_TOLERANCE = 1e-5
 _log = logging.getLogger("cls_probe")
 
 
-class Encoder:
-    """A model and its tokenizer; `encode` gives (texts, states, hidden_size)."""
+@dataclass(frozen=True, kw_only=True)
+class SelfCheck:
+    """What became of some texts alone against the same texts in a batch."""
 
-    def __init__(self, files: ModelFiles, *, device: str = "auto", dtype: Dtype = "float32") -> None:
+    n_texts: int
+    n_tokens: tuple[int, int]
+    """Tokens of the shortest and the longest."""
+    difference: float
+    """Largest difference of a coordinate, as a share of the largest coordinate of its pooling and layer."""
+    tolerance: float
+    padded: bool
+    """Whether batches are padded; if not, they hold texts of one length."""
+
+    def describe(self) -> str:
+        """Say it in a few lines, for people."""
+        shortest, longest = self.n_tokens
+        pairs = [
+            ("texts", f"{self.n_texts}, of {shortest} to {longest} tokens, alone and in a batch"),
+            (
+                "difference",
+                f"{self.difference:.2g} of the largest coordinate of a layer (tolerance {self.tolerance:g})",
+            ),
+            ("batches", "padded" if self.padded else "of one length, since padding moves this model's vectors"),
+        ]
+        return "\n".join(f"{name:<10} {value}" for name, value in pairs)
+
+
+class Encoder:
+    """A model and its tokenizer; `encode` gives pooled vectors of every state."""
+
+    def __init__(
+        self,
+        files: ModelFiles,
+        *,
+        device: str = "auto",
+        dtype: Dtype = "float32",
+        poolings: Sequence[str] = ("cls",),
+        specials: bool = True,
+    ) -> None:
         """Load from safetensors on the device, in eval mode.
 
-        Raises EncoderError when the model cannot be loaded, lacks weights or has no [CLS] token.
+        Raises EncoderError when the model cannot be loaded, lacks weights, or has no token for a pooling.
         """
         self.name = files.name
+        self.dtype = dtype
         self.device = pick_device(device)
-        self.tokenizer, self.model = _load(files, getattr(torch, dtype))
+        self.poolings = tuple(poolings)
+        self.specials = specials
+        self.padded = True
+        self.tokenizer, self.model, missing = load(files, getattr(torch, dtype))
         self.model.to(self.device).eval()
-        if self.model.config.is_encoder_decoder:
-            raise EncoderError(f"{self.name}: is an encoder-decoder model; expected an encoder of the BERT family")
-        if self.tokenizer.cls_token_id is None:
-            raise EncoderError(
-                f"{self.name}: its tokenizer has no [CLS] token, so that there is no [CLS] vector to read; "
-                "use an encoder of the BERT family"
-            )
-        self.n_layers = int(self.model.config.num_hidden_layers)
-        self.hidden_size = int(self.model.config.hidden_size)
-        self._blocks = self._find_blocks()
+        self._check_poolings(missing)
+        self._names = frozenset(inspect.signature(self.model.forward).parameters)
+        self._reader: AttentionReader | None = None
+        self._blocks: list[torch.nn.Module] = []
+        self._settle()
 
     def tokenize(
         self, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int
@@ -52,126 +95,190 @@ class Encoder:
         """Tokenize and truncate; also the number of tokens before truncation, specials included, (n_texts,)."""
         return tokenize(self.tokenizer, texts, pairs, max_length)
 
-    def encode(self, tokens: Tokens) -> NDArray[np.float32]:
-        """[CLS] vectors of every state of one batch, (batch, n_states, hidden_size).
+    def encode(self, tokens: Tokens) -> dict[Key, NDArray[np.float32]]:
+        """Vectors of every pooling and state of one batch, (batch, hidden_size) each.
 
-        Every hidden state is reduced to (batch, hidden_size) as soon as its block has run, so that the states of
-        a whole batch are never held together.
+        Every hidden state is reduced as soon as its block has run, so that the states of a whole batch are never
+        held together; so are the attentions. The last state is the model's own output, after its final norm.
         """
-        inputs = self.tokenizer.pad(tokens, return_tensors="pt").to(self.device)
-        positions = pooling.cls_positions(inputs["input_ids"], inputs["attention_mask"], self.tokenizer.cls_token_id)
+        batch = self._batch(tokens)
         with torch.inference_mode():
-            states = self._states_by_hooks(inputs, positions) if self._blocks else self._states(inputs, positions)
-            return torch.stack(states, dim=1).float().cpu().numpy()
+            states = self._states_by_hooks(batch) if self._blocks else self._states(batch)
+            vectors = {(name, layer): vector for layer, state in enumerate(states) for name, vector in state.items()}
+            stacked = torch.stack([vector.float() for vector in vectors.values()]).cpu().numpy()
+        return dict(zip(vectors, stacked, strict=True))
 
-    def _states(self, inputs: Any, positions: torch.Tensor) -> list[torch.Tensor]:
-        """Take [CLS] of all hidden states of the batch: the plain way, for any architecture."""
-        output = self.model(**inputs, output_hidden_states=True)
-        return [pooling.cls(hidden, positions) for hidden in output.hidden_states]
+    def check(self, tokens: Tokens) -> SelfCheck:
+        """Encode texts alone and in one padded batch, and decide whether batches may be padded.
 
-    def _states_by_hooks(self, inputs: Any, positions: torch.Tensor) -> list[torch.Tensor]:
-        """Take [CLS] as each block is entered: the lean way; the last state is the model's own output."""
-        states: list[torch.Tensor] = []
+        Raises EncoderError when even a batch of texts of one length moves their vectors.
+        """
+        alone = [self.encode([row]) for row in tokens]
+        lengths = [len(row["input_ids"]) for row in tokens]
+        difference = _largest_difference(alone, self.encode(tokens))
+        tolerance = TOLERANCE[self.dtype]
+        self.padded = difference <= tolerance
+        if not self.padded:
+            _log.info(
+                "%s: padding moves its vectors by %.2g of their largest coordinate (tolerance %.2g), so that batches "
+                "hold texts of one length",
+                *(self.name, difference, tolerance),
+            )
+            twice = [self.encode([row, row]) for row in tokens]
+            difference = max(_largest_difference([a, a], b) for a, b in zip(alone, twice, strict=True))
+        if not difference <= tolerance:
+            raise EncoderError(
+                f"{self.name}: the vector of a text differs by {difference:.2g} of its largest coordinate when the "
+                f"text stands in a batch (tolerance {tolerance:g}); this model's vectors cannot be trusted"
+            )
+        return SelfCheck(
+            n_texts=len(tokens),
+            n_tokens=(min(lengths), max(lengths)),
+            difference=difference,
+            tolerance=tolerance,
+            padded=self.padded,
+        )
+
+    def _check_poolings(self, missing: frozenset[str]) -> None:
+        """Refuse poolings that this model cannot have."""
+        self.has_cls = self.tokenizer.cls_token_id is not None and all(
+            self.tokenizer.cls_token_id in row for row in self.tokenizer(list(_CHECK_TEXTS), verbose=False)["input_ids"]
+        )
+        for name in self.poolings:
+            if name in ("cls", "attention", "pooler") and not self.has_cls:
+                raise EncoderError(
+                    f"{self.name}: its tokenizer gives no [CLS] token, so that there is no [CLS] vector to read; "
+                    "use an encoder of the BERT family, or --pooling mean or --pooling last"
+                )
+        if "pooler" in self.poolings:
+            self._check_pooler(missing)
+        if "attention" in self.poolings:
+            with quiet():
+                self.model.set_attn_implementation("eager")  # the others give no attention weights
+
+    def _check_pooler(self, missing: frozenset[str]) -> None:
+        if getattr(self.model, "pooler", None) is None:
+            raise EncoderError(f"{self.name}: has no pooler; choose another pooling, such as cls")
+        if lacking := sorted(name for name in missing if "pooler" in name):
+            raise EncoderError(
+                f"{self.name}: its pooler has no trained weights ({lacking[0]} is missing and would be random); "
+                "choose another pooling, such as cls"
+            )
+
+    def _settle(self) -> None:
+        """Find sizes, attention modules and blocks by running the model on two texts."""
+        tokens, _ = tokenize(self.tokenizer, _CHECK_TEXTS, None, 1_000_000)
+        batch = self._batch(tokens)
+        with torch.inference_mode():
+            output = self.model(**batch.inputs, output_hidden_states=True)
+            self.n_layers = len(output.hidden_states) - 1
+            self.hidden_size = int(output.last_hidden_state.shape[-1])
+            if "attention" in self.poolings:
+                self._reader = self._find_reader(batch)
+            self._blocks = self._find_blocks(batch)
+        if not self._blocks:
+            _log.info("%s: reads all hidden states of a batch at once (blocks were not recognised)", self.name)
+
+    def _batch(self, tokens: Tokens) -> Batch:
+        return pad(self.tokenizer, tokens, names=self._names, device=self.device, with_cls=self.has_cls)
+
+    def _states(self, batch: Batch) -> States:
+        """Pool all hidden states of the batch: the plain way, for any architecture."""
+        whole = "attention" in self.poolings and self._reader is None
+        with self._reading(batch) as rows:
+            output = self.model(**batch.inputs, output_hidden_states=True, output_attentions=whole)
+        if whole:
+            rows = [cls_row(block, self._cls_positions(batch)) for block in output.attentions]
+        states = [self._pool(batch, layer, hidden, rows) for layer, hidden in enumerate(output.hidden_states[:-1])]
+        return [*states, self._pool_last(batch, output, rows)]
+
+    def _states_by_hooks(self, batch: Batch) -> States:
+        """Pool each state as its block is entered: the lean way."""
+        states: States = []
 
         def before(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             hidden = args[0] if args else kwargs["hidden_states"]
-            states.append(pooling.cls(hidden, positions))
+            states.append(self._pool(batch, len(states), hidden, rows))
 
         hooks = [block.register_forward_pre_hook(before, with_kwargs=True) for block in self._blocks]
         try:
-            output = self.model(**inputs)
+            with self._reading(batch) as rows:
+                output = self.model(**batch.inputs)
         finally:
             for hook in hooks:
                 hook.remove()
-        return [*states, pooling.cls(output.last_hidden_state, positions)]
+        return [*states, self._pool_last(batch, output, rows)]
 
-    def _find_blocks(self) -> list[torch.nn.Module]:
+    def _pool(self, batch: Batch, layer: int, hidden: torch.Tensor, rows: list[torch.Tensor]) -> Vectors:
+        """Reduce a state to one vector per text for every pooling that it has; `rows` are the attentions so far."""
+        if hidden.ndim == 2:  # the tokens of all texts in one row, without padding
+            flat, hidden = hidden, hidden.new_zeros(*batch.mask.shape, hidden.shape[1])
+            hidden[batch.mask] = flat
+        counted = batch.mask if self.specials else batch.mask & ~batch.specials
+        vectors: Vectors = {}
+        for name in self.poolings:
+            if name == "cls":
+                vectors[name] = pooling.cls(hidden, self._cls_positions(batch))
+            elif name == "mean":
+                vectors[name] = pooling.mean(hidden, counted)
+            elif name == "max":
+                vectors[name] = pooling.maximum(hidden, counted)
+            elif name == "last":
+                vectors[name] = pooling.last(hidden, batch.mask)
+            elif name == "attention" and layer > 0:
+                vectors[name] = pooling.attention(hidden, rows[layer - 1].float().mean(dim=1))
+        return vectors
+
+    def _pool_last(self, batch: Batch, output: Any, rows: list[torch.Tensor]) -> Vectors:
+        """Reduce the model's own output, which is the last state after its final norm, and add the pooler's."""
+        vectors = self._pool(batch, self.n_layers, output.last_hidden_state, rows)
+        return {**vectors, "pooler": output.pooler_output} if "pooler" in self.poolings else vectors
+
+    def _cls_positions(self, batch: Batch) -> torch.Tensor:
+        assert batch.cls_positions is not None, "poolings were checked"
+        return batch.cls_positions
+
+    def _reading(self, batch: Batch) -> AbstractContextManager[list[torch.Tensor]]:
+        """Read the attention of [CLS] off every block, where a pooling needs it."""
+        return nullcontext([]) if self._reader is None else self._reader.reading(self._cls_positions(batch))
+
+    def _find_reader(self, batch: Batch) -> AttentionReader | None:
+        try:
+            return AttentionReader.find(self.model, batch.inputs)
+        except LookupError as error:
+            raise EncoderError(
+                f"{self.name}: gives {error}; choose another pooling than attention, such as cls"
+            ) from error
+
+    def _find_blocks(self, batch: Batch) -> list[torch.nn.Module]:
         """Blocks whose inputs are the hidden states; none when the lean way does not equal the plain one."""
-        lists = [
-            list(m) for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == self.n_layers
-        ]
-        tokens = _tokens(self.tokenizer, _CHECK_TEXTS, None)
-        inputs = self.tokenizer.pad(tokens, return_tensors="pt").to(self.device)
-        positions = pooling.cls_positions(inputs["input_ids"], inputs["attention_mask"], self.tokenizer.cls_token_id)
-        with torch.inference_mode():
-            plain = self._states(inputs, positions)
-            for self._blocks in lists:
-                if _same(self._states_by_hooks(inputs, positions), plain):
+        plain = self._states(batch)
+        modules = [m for m in self.model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == self.n_layers]
+        for candidate in modules:
+            self._blocks = list(candidate)
+            try:
+                if _same(self._states_by_hooks(batch), plain):
                     return self._blocks
-        _log.info("%s: reads all hidden states of a batch at once (blocks were not recognised)", self.name)
+            except (RuntimeError, ValueError, IndexError, KeyError, AttributeError):
+                continue  # a list of something else
         return []
 
 
-def tokenize(
-    tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int
-) -> tuple[Tokens, NDArray[np.int32]]:
-    """Tokenize and truncate; also the number of tokens before truncation, specials included, (n_texts,)."""
-    tokens = _tokens(tokenizer, texts, pairs, truncation=False)
-    n_tokens = np.array([len(row["input_ids"]) for row in tokens], dtype=np.int32)
-    long = np.flatnonzero(n_tokens > max_length).tolist()
-    if long:
-        some = [pairs[i] for i in long] if pairs is not None else None
-        cut = _tokens(tokenizer, [texts[i] for i in long], some, truncation=True, max_length=max_length)
-        for i, row in zip(long, cut, strict=True):
-            tokens[i] = row
-    return tokens, n_tokens
-
-
-def _tokens(tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, **options: Any) -> Tokens:
-    encoded = tokenizer(list(texts), None if pairs is None else list(pairs), verbose=False, **options)
-    return [dict(zip(encoded, values, strict=True)) for values in zip(*encoded.values(), strict=True)]
-
-
-def _same(lean: list[torch.Tensor], plain: list[torch.Tensor]) -> bool:
+def _same(lean: States, plain: States) -> bool:
     return len(lean) == len(plain) and all(
-        torch.allclose(a.float(), b.float(), rtol=0, atol=_HOOK_TOLERANCE) for a, b in zip(lean, plain, strict=True)
+        torch.allclose(a[name].float(), b[name].float(), rtol=0, atol=_HOOK_TOLERANCE)
+        for a, b in zip(lean, plain, strict=True)
+        for name in b
     )
 
 
-def pick_device(name: str) -> torch.device:
-    """Give the device of that name, for auto the best there is; InputError when it is not to be had."""
-    if name == "auto":
-        kind = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-        return torch.device(kind)
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device {name!r} is not to be had here; expected auto, cpu, cuda[:i] or mps") from error
-    return device
-
-
-def _load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any]:
-    """Tokenizer and model, from the folder alone and from safetensors alone."""
-    options: dict[str, Any] = {"local_files_only": True}
-    try:
-        with quiet():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(files.folder, **options)
-            model, loaded = transformers.AutoModel.from_pretrained(
-                files.folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
-            )
-    except Exception as error:  # transformers raises many kinds for folders that are no models
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise EncoderError(f"{files.name}: transformers cannot load it ({reason:.200})") from error
-    lacking = sorted(name for name in loaded["missing_keys"] if "pooler" not in name)
-    if lacking:
-        raise EncoderError(
-            f"{files.name}: the weights lack {len(lacking)} tensors, such as {lacking[0]}, which would stay random; "
-            "expected the weights of the whole encoder"
-        )
-    return tokenizer, model
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep the loading bars and reports of transformers off the screen, and leave its settings as they were."""
-    settings = transformers.logging
-    verbosity, bar = settings.get_verbosity(), settings.is_progress_bar_enabled()
-    settings.set_verbosity_error()
-    settings.disable_progress_bar()
-    try:
-        yield
-    finally:
-        settings.set_verbosity(verbosity)
-        if bar:
-            settings.enable_progress_bar()
+def _largest_difference(alone: Sequence[Mapping[Key, NDArray[Any]]], batch: Mapping[Key, NDArray[Any]]) -> float:
+    """Largest difference of a coordinate, as a share of the largest coordinate of its pooling and layer."""
+    shares = []
+    for key, together in batch.items():
+        single = np.concatenate([vectors[key] for vectors in alone])
+        finite = np.isfinite(single) & np.isfinite(together)  # what is not finite is told later, with its row
+        single, together = single[finite], together[finite]
+        largest = max(np.abs(single).max(initial=0), np.finfo(np.float32).tiny)
+        shares.append(np.abs(single - together).max(initial=0) / largest)
+    return float(max(shares))

@@ -19,8 +19,8 @@ from transformers import (
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from cls_probe.encoding import pooling
-from cls_probe.encoding.encoder import quiet
 from cls_probe.encoding.files import ModelFiles
+from cls_probe.encoding.loading import quiet
 from cls_probe.errors import EncoderError
 
 HEAD_SIZE = 256

@@ -234,7 +234,8 @@ def class_logits(
     """
     import torch
 
-    from cls_probe.encoding.encoder import pick_device, tokenize
+    from cls_probe.encoding.loading import pick_device
+    from cls_probe.encoding.tokens import tokenize
 
     if batch_size < 1:
         raise InputError(f"batch_size is {batch_size}; expected at least 1")

@@ -113,7 +113,7 @@ def finetune(
 
 def save(model: "ClsClassifier", tokenizer: "PreTrainedTokenizerBase", folder: Path, *, float16: bool) -> None:
     """Write config, weights as safetensors and tokenizer; float16 halves the file and is read as float32."""
-    from cls_probe.encoding.encoder import quiet
+    from cls_probe.encoding.loading import quiet
 
     weights = {name: tensor.half() for name, tensor in model.state_dict().items()} if float16 else None
     with quiet():

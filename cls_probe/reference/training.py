@@ -20,7 +20,8 @@ from transformers import (
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from cls_probe.data import Rows
-from cls_probe.encoding.encoder import quiet, tokenize
+from cls_probe.encoding.loading import quiet
+from cls_probe.encoding.tokens import tokenize
 from cls_probe.reference.classifier import ClsClassifier
 from cls_probe.reference.evaluate import label_codes
 from cls_probe.reference.recipe import Recipe

@@ -22,6 +22,7 @@ IDENTITY = (
     "config_sha256",
     "tokenizer_sha256",
     "poolings",
+    "specials",
     "layers",
     "max_length",
     "dtype",
@@ -62,6 +63,8 @@ class Manifest:
     """The states stored."""
     hidden_size: int
     poolings: tuple[str, ...]
+    specials: bool = True
+    """Whether special tokens count in the poolings mean and max."""
     dtype: str
     """Number format of the computation."""
     store_dtype: str

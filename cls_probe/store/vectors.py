@@ -193,15 +193,24 @@ class VectorStore:
             for start in range(0, len(chunk), BATCH_ROWS):
                 yield chunk[start : start + BATCH_ROWS]
 
-    def select_layers(self, layers: Sequence[int] | None) -> tuple[int, ...]:
-        """Give the layers asked for, all when None; InputError names one that is not stored."""
+    def layers_of(self, pooling: str) -> tuple[int, ...]:
+        """States stored of one pooling: attention has no state 0, pooler has the last alone."""
+        if pooling not in self.poolings:
+            raise InputError(f"pooling {pooling!r} is not in the store; it holds {', '.join(self.poolings)}")
+        names = set(self._batches[0].schema.names)
+        return tuple(layer for layer in self.layers if f"{pooling}.{layer}" in names)
+
+    def select_layers(self, layers: Sequence[int] | None, *, pooling: str = "cls") -> tuple[int, ...]:
+        """Give the layers asked for, all of the pooling when None; InputError names one that is not stored."""
+        stored = self.layers_of(pooling)
         if layers is None:
-            return self.layers
+            return stored
         if not layers:
-            raise InputError(f"no layer was asked for; the store holds {_ranges(self.layers)}")
+            raise InputError(f"no layer was asked for; the store holds {_ranges(stored)}")
         for layer in layers:
-            if layer not in self.layers:
-                raise InputError(f"layer {layer} is not in the store; it holds {_ranges(self.layers)}")
+            if layer not in stored:
+                of = "" if stored == self.layers else f" of pooling {pooling}"
+                raise InputError(f"layer {layer}{of} is not in the store; it holds {_ranges(stored)}")
         return tuple(dict.fromkeys(int(layer) for layer in layers))
 
     def verify(self) -> None:
@@ -216,9 +225,7 @@ class VectorStore:
                 )
 
     def _chunks(self, layer: int, pooling: str) -> Iterator[NDArray[Any]]:
-        if pooling not in self.poolings:
-            raise InputError(f"pooling {pooling!r} is not in the store; it holds {', '.join(self.poolings)}")
-        self.select_layers([layer])
+        self.select_layers([layer], pooling=pooling)
         for batch in self._batches:
             flat = batch.column(f"{pooling}.{layer}").flatten().to_numpy(zero_copy_only=True)
             yield _read_only(flat.reshape(batch.num_rows, self.hidden_size))

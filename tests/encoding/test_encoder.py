@@ -33,9 +33,15 @@ def plain(folder, text, pair=None):
     return np.stack([state[0, 0].numpy() for state in states])
 
 
+def cls_states(encoder, tokens):
+    """[CLS] of every state, (texts, n_states, hidden_size)."""
+    vectors = encoder.encode(tokens)
+    return np.stack([vectors["cls", layer] for layer in range(encoder.n_layers + 1)], axis=1)
+
+
 def assert_equals_plain(folder, encoder, texts, pairs=None):
     tokens, _ = encoder.tokenize(texts, pairs, 64)
-    got = encoder.encode(tokens)
+    got = cls_states(encoder, tokens)
     for row, text in enumerate(texts):
         expected = plain(folder, text, None if pairs is None else pairs[row])
         np.testing.assert_allclose(got[row], expected, rtol=0, atol=1e-5)
@@ -60,23 +66,16 @@ def test_left_padding_gives_the_same_vectors(tiny_model, tmp_path):
     AutoModel.from_pretrained(tiny_model).save_pretrained(tmp_path / "m")
     save_tokenizer(tmp_path / "m", padding_side="left")
     encoder = Encoder(locate(tmp_path / "m"), device="cpu")
-    tokens, _ = encoder.tokenize(TEXTS, None, 64)
-    inputs = encoder.tokenizer.pad(tokens, return_tensors="pt")
-    positions = pooling.cls_positions(inputs["input_ids"], inputs["attention_mask"], encoder.tokenizer.cls_token_id)
-    assert positions.tolist() == [int(row.argmax()) for row in inputs["attention_mask"]]
-    assert positions[1] > 0
-    vectors = encoder.encode(tokens)
-    # absolute positions shift with left padding, so only the unpadded row is the plain one
-    np.testing.assert_allclose(vectors[3], plain(tmp_path / "m", TEXTS[3]), rtol=0, atol=1e-5)
-    assert not np.allclose(vectors[0, 1], 0)
+    assert encoder.tokenizer.padding_side == "left"
+    assert_equals_plain(tmp_path / "m", encoder, TEXTS)  # padded on the right all the same: positions begin at 0
 
 
 def test_the_lean_way_equals_the_plain_way(tiny_model):
     encoder = Encoder(locate(tiny_model), device="cpu")
     tokens, _ = encoder.tokenize(TEXTS, None, 64)
-    lean = encoder.encode(tokens)
+    lean = cls_states(encoder, tokens)
     encoder._blocks = []
-    np.testing.assert_allclose(lean, encoder.encode(tokens), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(lean, cls_states(encoder, tokens), rtol=0, atol=1e-6)
 
 
 def test_an_architecture_that_shares_its_blocks_takes_the_plain_way(tmp_path):
@@ -126,24 +125,32 @@ def test_cls_is_found_by_id_and_mask():
 def test_a_tokenizer_without_cls_is_refused(tiny_model, tmp_path):
     AutoModel.from_pretrained(tiny_model).save_pretrained(tmp_path / "m")
     save_tokenizer(tmp_path / "m", cls_token=None)
-    with pytest.raises(EncoderError, match=r"its tokenizer has no \[CLS\] token"):
+    with pytest.raises(EncoderError, match=r"its tokenizer gives no \[CLS\] token"):
         Encoder(locate(tmp_path / "m"), device="cpu")
 
 
-def test_an_encoder_decoder_model_is_refused(tmp_path):
+def test_of_an_encoder_decoder_model_the_encoder_is_used(tmp_path):
+    torch.manual_seed(2)
     config = BartConfig(
         vocab_size=5 + len(WORDS),
         d_model=16,
         encoder_layers=1,
-        decoder_layers=1,
+        decoder_layers=2,
         encoder_attention_heads=2,
         decoder_attention_heads=2,
         max_position_embeddings=64,
     )
-    BartModel(config).save_pretrained(tmp_path)
+    model = BartModel(config).eval()
+    model.save_pretrained(tmp_path)
     save_tokenizer(tmp_path)
-    with pytest.raises(EncoderError, match="is an encoder-decoder model; expected an encoder of the BERT family"):
-        Encoder(locate(tmp_path), device="cpu")
+    encoder = Encoder(locate(tmp_path), device="cpu")
+    tokens, _ = encoder.tokenize(TEXTS, None, 64)
+    ids = torch.tensor([tokens[2]["input_ids"]])
+    with torch.no_grad():
+        states = model.encoder(ids, output_hidden_states=True).hidden_states
+    assert encoder.n_layers == 1
+    got = cls_states(encoder, tokens)[2]
+    np.testing.assert_allclose(got, np.stack([state[0, 0].numpy() for state in states]), rtol=0, atol=1e-5)
 
 
 def small_config(**changes):
@@ -187,3 +194,72 @@ def test_settings_of_transformers_are_left_as_they_were(tiny_model, capfd):
     Encoder(locate(tiny_model), device="cpu")
     assert (transformers.logging.get_verbosity(), transformers.logging.is_progress_bar_enabled()) == before
     assert capfd.readouterr() == ("", "")
+
+
+def test_pooling_functions_by_hand():
+    hidden = torch.tensor([[[1.0, -5], [3, -1], [9, 9]], [[2, 0], [4, 4], [6, 2]]])
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    assert pooling.mean(hidden, mask).tolist() == [[2, -3], [4, 2]]
+    assert pooling.maximum(hidden, mask).tolist() == [[3, -1], [6, 4]]
+    assert pooling.last(hidden, mask).tolist() == [[3, -1], [6, 2]]
+    assert pooling.attention(hidden, torch.tensor([[0.5, 0.5, 0], [0, 0, 1]])).tolist() == [[2, -3], [6, 2]]
+    nothing = torch.zeros_like(mask)
+    assert pooling.mean(hidden, nothing).tolist() == pooling.maximum(hidden, nothing).tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_pooling_in_half_precision_is_finite(dtype):
+    hidden = torch.full((2, 3, 4), -60000.0).to(dtype)
+    mask = torch.tensor([[True, False, False], [True, True, True]])
+    for pooled in (pooling.maximum(hidden, mask), pooling.mean(hidden, mask)):
+        assert pooled.dtype == torch.float32
+        assert torch.isfinite(pooled).all()
+        torch.testing.assert_close(pooled[0], hidden[0, 0].float())
+
+
+def test_special_tokens_count_or_do_not(tiny_model):
+    with_specials = Encoder(locate(tiny_model), device="cpu", poolings=("mean", "max"))
+    without = Encoder(locate(tiny_model), device="cpu", poolings=("mean", "max"), specials=False)
+    tokens, _ = with_specials.tokenize(["the cat", "dog qqqq \u4e2d"], None, 64)
+    inputs = torch.tensor([tokens[0]["input_ids"]])
+    with torch.no_grad():
+        hidden = AutoModel.from_pretrained(tiny_model).eval()(inputs).last_hidden_state[0].numpy()
+    np.testing.assert_allclose(with_specials.encode(tokens)["mean", 2][0], hidden.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(without.encode(tokens)["mean", 2][0], hidden[1:-1].mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(without.encode(tokens)["max", 2][0], hidden[1:-1].max(axis=0), atol=1e-5)
+    assert with_specials.tokenizer.unk_token_id in tokens[1]["input_ids"]
+    batch = without._batch(tokens)
+    assert batch.specials.sum(dim=1).tolist() == [2, 2]  # an unknown word is no special token here
+
+
+def test_the_pooler_is_the_models_own(tiny_model, tmp_path):
+    encoder = Encoder(locate(tiny_model), device="cpu", poolings=("cls", "pooler"))
+    tokens, _ = encoder.tokenize(TEXTS[:1], None, 64)
+    vectors = encoder.encode(tokens)
+    assert [layer for name, layer in vectors if name == "pooler"] == [2]
+    with torch.no_grad():
+        expected = AutoModel.from_pretrained(tiny_model).eval()(torch.tensor([tokens[0]["input_ids"]])).pooler_output
+    np.testing.assert_allclose(vectors["pooler", 2], expected.numpy(), atol=1e-5)
+    BertForMaskedLM(small_config()).save_pretrained(tmp_path)
+    save_tokenizer(tmp_path)
+    with pytest.raises(EncoderError, match="its pooler has no trained weights"):
+        Encoder(locate(tmp_path), device="cpu", poolings=("pooler",))
+
+
+def test_a_model_whose_vectors_depend_on_the_batch_is_refused(tiny_model, monkeypatch):
+    encoder = Encoder(locate(tiny_model), device="cpu")
+    encode = encoder.encode
+    monkeypatch.setattr(encoder, "encode", lambda tokens: {k: v * len(tokens) for k, v in encode(tokens).items()})
+    tokens, _ = encoder.tokenize(TEXTS, None, 64)
+    with pytest.raises(EncoderError, match=r"differs by 1 of its largest coordinate .* \(tolerance 0.0001\)"):
+        encoder.check(tokens)
+
+
+def test_the_check_tells_what_it_did(tiny_model):
+    encoder = Encoder(locate(tiny_model), device="cpu")
+    tokens, n_tokens = encoder.tokenize(TEXTS, None, 64)
+    told = encoder.check(tokens)
+    assert told.padded
+    assert told.difference < 1e-5
+    assert told.n_tokens == (n_tokens.min(), n_tokens.max())
+    assert "texts      4, of 3 to" in told.describe()
