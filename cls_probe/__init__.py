@@ -13,10 +13,12 @@ _HOMES = {
     "self_check": "cls_probe.extraction",
     "VectorStore": "cls_probe.store",
     "read_rows": "cls_probe.data",
+    "read_pairs": "cls_probe.data",
     "anisotropy": "cls_probe.analyses.anisotropy",
     "class_gap": "cls_probe.analyses.class_gap",
     "compare_transforms": "cls_probe.analyses.compare_transforms",
     "layer_probe": "cls_probe.analyses.layer_probe",
+    "pair_similarity": "cls_probe.analyses.pair_similarity",
     "project": "cls_probe.analyses.project",
     "finetune": "cls_probe.reference.finetune",
     "Recipe": "cls_probe.reference.recipe",
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from cls_probe.analyses.class_gap import class_gap as class_gap
     from cls_probe.analyses.compare_transforms import compare_transforms as compare_transforms
     from cls_probe.analyses.layer_probe import layer_probe as layer_probe
+    from cls_probe.analyses.pair_similarity import pair_similarity as pair_similarity
     from cls_probe.analyses.project import project as project
+    from cls_probe.data import read_pairs as read_pairs
     from cls_probe.data import read_rows as read_rows
     from cls_probe.errors import ClsProbeError as ClsProbeError
     from cls_probe.extraction import extract as extract

@@ -252,7 +252,8 @@ def _reasons(records: Sequence[Record]) -> list[str]:
     layers: dict[str, list[str]] = {}
     for record in records:
         if record.get("undefined"):
-            layers.setdefault(record["undefined"], []).append(str(record["layer"]))
+            cell = f"{record['layer']} ({record['pooling']})" if "pooling" in record else str(record["layer"])
+            layers.setdefault(record["undefined"], []).append(cell)
     return [f"layer {', '.join(dict.fromkeys(numbers))}: undefined: {reason}" for reason, numbers in layers.items()]
 
 

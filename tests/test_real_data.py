@@ -70,3 +70,15 @@ def test_fifteen_languages_come_through(real_data, minilm, tmp_path, capfd):
             assert "\ufffd" not in result.table() + result.to_csv()
             save_figure(result.plot(), tmp_path / f"{analysis.name}.png")
     assert capfd.readouterr().err == ""
+
+
+def test_mean_pooling_equals_sentence_transformers(minilm, real_data, tmp_path):
+    library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    from cls_probe.encoding.files import locate
+
+    rows = cls_probe.read_rows(real_data / "ag_news" / "test.csv", sample=200, no_labels=True)
+    store = cls_probe.extract(rows.texts, model=minilm, pooling="mean", layers=[6], out=tmp_path / "s")
+    ours = store.layer(6, pooling="mean")
+    ours = ours / np.linalg.norm(ours, axis=1, keepdims=True)
+    theirs = library.SentenceTransformer(str(locate(minilm).folder), device="cpu").encode(list(rows.texts))
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)

@@ -66,7 +66,7 @@ def read_rows(
         ``hub:`` without the package ``datasets``.
 
     """
-    table = _read_table(source)
+    table = read_table(source)
     text, pair, label = _choose(table, text_column, text_pair_column, label_column)
     texts = table.columns[text]
     found = None if no_labels or label is None else table.columns[label]
@@ -74,7 +74,7 @@ def read_rows(
         found, label = list(labels), None
         if len(found) != len(texts):
             raise InputError(f"{table.source}: {len(texts)} texts but {len(found)} labels; give one for every row")
-    keep = _keep(len(texts), limit, sample, seed, table.source)
+    keep = keep_rows(len(texts), limit, sample, seed, table.source)
     return Rows(
         texts=[texts[row] for row in keep],
         text_pairs=None if pair is None else [table.columns[pair][row] for row in keep],
@@ -86,7 +86,7 @@ def read_rows(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Table:
+class Table:
     """Columns as they were read, before any is chosen."""
 
     source: str
@@ -96,11 +96,13 @@ class _Table:
     """Names and order of the columns that bring their own."""
 
     def place(self, row: int) -> str:
+        """Name a row for a message."""
         line = f" (line {self.lines[row]})" if self.lines is not None else ""
         return f"{self.source}, row {row}{line}"
 
 
-def _read_table(source: Any) -> _Table:
+def read_table(source: Any) -> Table:
+    """Read all columns of a source; InputError when it cannot be read."""
     if isinstance(source, str) and source.startswith("hub:"):
         return _from_hub(source.removeprefix("hub:"))
     if isinstance(source, str) and source == SAMPLE:
@@ -108,14 +110,14 @@ def _read_table(source: Any) -> _Table:
     if isinstance(source, str | Path):
         return _from_path(Path(source))
     if hasattr(source, "columns") and hasattr(source, "iloc"):
-        return _Table(source="frame", columns={str(name): source[name].tolist() for name in source.columns})
+        return Table(source="frame", columns={str(name): source[name].tolist() for name in source.columns})
     if isinstance(source, Iterable):
         return _from_iterable(source)
     raise InputError(f"rows came as {type(source).__name__}; expected a path, a frame or an iterable of texts")
 
 
-def _from_path(path: Path) -> _Table:
-    readers: dict[str, Callable[[Path], _Table]] = {
+def _from_path(path: Path) -> Table:
+    readers: dict[str, Callable[[Path], Table]] = {
         ".csv": _from_csv,
         ".tsv": _from_csv,
         ".jsonl": _from_jsonl,
@@ -152,7 +154,7 @@ def _read_text(path: Path) -> str:
         ) from error
 
 
-def _from_csv(path: Path) -> _Table:
+def _from_csv(path: Path) -> Table:
     text = _read_text(path)
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     records, lines = _parse_csv(text, delimiter, path)
@@ -170,7 +172,7 @@ def _from_csv(path: Path) -> _Table:
             )
     body = records[1:]
     columns = {name: [record[i] for record in body] for i, name in enumerate(header)}
-    return _Table(source=str(path), columns=columns, lines=lines[1:])
+    return Table(source=str(path), columns=columns, lines=lines[1:])
 
 
 def _parse_csv(text: str, delimiter: str, path: Path) -> tuple[list[list[str]], list[int]]:
@@ -198,7 +200,7 @@ def _parse_csv(text: str, delimiter: str, path: Path) -> tuple[list[list[str]], 
     return records, lines
 
 
-def _from_jsonl(path: Path) -> _Table:
+def _from_jsonl(path: Path) -> Table:
     records: list[dict[str, Any]] = []
     lines: list[int] = []
     for number, line in enumerate(_read_text(path).split("\n"), start=1):
@@ -215,17 +217,17 @@ def _from_jsonl(path: Path) -> _Table:
             )
         records.append(record)
         lines.append(number)
-    return _Table(source=str(path), columns=_columns(records), lines=lines)
+    return Table(source=str(path), columns=_columns(records), lines=lines)
 
 
-def _from_txt(path: Path) -> _Table:
+def _from_txt(path: Path) -> Table:
     texts = _read_text(path).replace("\r\n", "\n").split("\n")
     if texts[-1] == "":
         texts.pop()
-    return _Table(source=str(path), columns={"text": texts}, lines=range(1, len(texts) + 1))
+    return Table(source=str(path), columns={"text": texts}, lines=range(1, len(texts) + 1))
 
 
-def _from_parquet(path: Path) -> _Table:
+def _from_parquet(path: Path) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -233,10 +235,10 @@ def _from_parquet(path: Path) -> _Table:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a readable parquet file ({str(error).splitlines()[0]})") from error
-    return _Table(source=str(path), columns={name: table[name].to_pylist() for name in table.column_names})
+    return Table(source=str(path), columns={name: table[name].to_pylist() for name in table.column_names})
 
 
-def _from_iterable(source: Iterable[Any]) -> _Table:
+def _from_iterable(source: Iterable[Any]) -> Table:
     items = list(source)
     if not items:
         raise InputError("texts: no rows; expected at least one text")
@@ -244,11 +246,11 @@ def _from_iterable(source: Iterable[Any]) -> _Table:
         for row, item in enumerate(items):
             if not isinstance(item, Mapping):
                 raise InputError(f"texts, row {row}: {type(item).__name__}; expected a mapping as in row 0")
-        return _with_class_names(_Table(source="texts", columns=_columns(items)), source)
-    return _Table(source="texts", columns={"text": items})
+        return _with_class_names(Table(source="texts", columns=_columns(items)), source)
+    return Table(source="texts", columns={"text": items})
 
 
-def _from_hub(name: str) -> _Table:
+def _from_hub(name: str) -> Table:
     try:
         import datasets
     except ImportError as error:
@@ -271,10 +273,10 @@ def _from_hub(name: str) -> _Table:
         )
     data = loaded[split]
     columns = {column: list(data[column]) for column in data.column_names}
-    return _with_class_names(_Table(source=f"hub:{name}:{split}", columns=columns), data)
+    return _with_class_names(Table(source=f"hub:{name}:{split}", columns=columns), data)
 
 
-def _with_class_names(table: _Table, source: Any) -> _Table:
+def _with_class_names(table: Table, source: Any) -> Table:
     """Replace the codes of ``datasets.ClassLabel`` columns by their names, and keep the order of the names."""
     features = getattr(source, "features", None) or {}
     class_names = {column: tuple(kind.names) for column, kind in features.items() if getattr(kind, "names", None)}
@@ -289,32 +291,35 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [record.get(name) for record in records] for name in names}
 
 
-def _choose(table: _Table, text: str | None, pair: str | None, label: str | None) -> tuple[str, str | None, str | None]:
+def _choose(table: Table, text: str | None, pair: str | None, label: str | None) -> tuple[str, str | None, str | None]:
     """Choose the columns by the names given, else by the usual names."""
     names = list(table.columns)
     for kind, name in (("text", text), ("text pair", pair), ("label", label)):
         if name is not None and name not in table.columns:
-            raise InputError(f"{table.source}: no {kind} column {name!r}; the columns are {_listed(names)}")
-    text = text or _guess(names, TEXT_COLUMNS)
+            raise InputError(f"{table.source}: no {kind} column {name!r}; the columns are {listed(names)}")
+    text = text or guess_column(names, TEXT_COLUMNS)
     if text is None:
         raise InputError(
-            f"{table.source}: no column named {', '.join(TEXT_COLUMNS)}; the columns are {_listed(names)}; "
+            f"{table.source}: no column named {', '.join(TEXT_COLUMNS)}; the columns are {listed(names)}; "
             "name one with --text-column"
         )
-    return text, pair, label or _guess([name for name in names if name not in (text, pair)], LABEL_COLUMNS)
+    return text, pair, label or guess_column([name for name in names if name not in (text, pair)], LABEL_COLUMNS)
 
 
-def _guess(names: Sequence[str], usual: Sequence[str]) -> str | None:
+def guess_column(names: Sequence[str], usual: Sequence[str]) -> str | None:
+    """Find the first of the usual names among the columns, in any case."""
     by_lower = {name.strip().lower(): name for name in reversed(names)}
     return next((by_lower[name] for name in usual if name in by_lower), None)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Name columns for a message, at most twelve."""
     shown = ", ".join(repr(name)[:60] for name in names[:12])
     return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown
 
 
-def _keep(n_rows: int, limit: int | None, sample: int | None, seed: int, source: str) -> Sequence[int]:
+def keep_rows(n_rows: int, limit: int | None, sample: int | None, seed: int, source: str) -> Sequence[int]:
+    """Choose row numbers: the first `limit`, then `sample` of them drawn with `seed`, in order."""
     for name, number in (("limit", limit), ("sample", sample)):
         if number is not None and number < 1:
             raise InputError(f"{name} is {number}; expected at least 1")
@@ -329,7 +334,7 @@ def _keep(n_rows: int, limit: int | None, sample: int | None, seed: int, source:
     return sorted(int(row) for row in drawn)
 
 
-def _label_name(value: Any, table: _Table, row: int) -> str:
+def _label_name(value: Any, table: Table, row: int) -> str:
     name = label_name(value)
     if name is None or not name.strip():
         raise InputError(f"{table.place(row)}: the label is missing; fill it, or read without labels (--no-labels)")
