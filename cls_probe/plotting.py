@@ -10,6 +10,7 @@ from cls_probe.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#B8A800")
 """Okabe & Ito 2008, strongest contrast first, its yellow darkened for white paper."""
@@ -75,6 +76,26 @@ def curve(ax: "Axes", layers: Any, values: Any, low: Any = None, high: Any = Non
     ax.plot(layers, values, color=colour, label=label, **look)
     if low is not None:
         ax.fill_between(layers, low, high, color=colour, alpha=0.2, linewidth=0)
+
+
+def heat_map(
+    ax: "Axes", values: Any, names: Sequence[str], *, low: float, high: float, form: Any = None
+) -> "AxesImage":
+    """Shade a square matrix with named rows and columns from white (`low`) to dark blue (`high`).
+
+    `form` turns a position (row, column) into the text of its cell; None writes none.
+    """
+    names = drawable(names)
+    image = ax.imshow(values, cmap="Blues", vmin=low, vmax=high)
+    ax.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    ax.set_yticks(range(len(names)), names)
+    ax.grid(visible=False)
+    if form is not None:
+        for i in range(len(names)):
+            for j in range(len(names)):
+                dark = values[i, j] - low > (high - low) / 2
+                ax.text(j, i, form(i, j), ha="center", va="center", color="white" if dark else "black")
+    return image
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:

@@ -21,7 +21,7 @@ RANKS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-SHARED_BY_ANALYSES = ("cloud", "interval", "transform")
+SHARED_BY_ANALYSES = ("class_gap_result", "cloud", "interval", "separation", "transform")
 LIGHT = {"numpy", "cls_probe", *sys.stdlib_module_names}
 HEAVIER = {
     "store": {"pyarrow"},
