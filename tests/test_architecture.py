@@ -13,7 +13,7 @@ ROOT = Path(cls_probe.__file__).parent
 RANKS = [
     {"errors"},
     {"data", "plotting", "result"},
-    {"store"},
+    {"store", "leakage"},
     {"encoding", "analyses"},
     {"extraction", "analyses.__init__"},
     {"reference"},
