@@ -1,5 +1,6 @@
 """One style for all figures: colour-blind safe, readable in grey print, fonts embedded, no pyplot."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,7 +66,7 @@ def layer_axis(ax: "Axes", layers: Sequence[int], label: str) -> None:
 
     ax.set_xlabel("layer (0 = embedding output)")
     ax.set_ylabel(label)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlim(min(layers) - 0.4, max(layers) + 0.4)
 
 
@@ -79,22 +80,22 @@ def curve(ax: "Axes", layers: Any, values: Any, low: Any = None, high: Any = Non
 
 
 def heat_map(
-    ax: "Axes", values: Any, names: Sequence[str], *, low: float, high: float, form: Any = None
+    ax: "Axes", values: Any, names: Sequence[str], *, low: float, high: float, form: Any = None, aspect: Any = "equal"
 ) -> "AxesImage":
     """Shade a square matrix with named rows and columns from white (`low`) to dark blue (`high`).
 
     `form` turns a position (row, column) into the text of its cell; None writes none.
     """
     names = drawable(names)
-    image = ax.imshow(values, cmap="Blues", vmin=low, vmax=high)
+    image = ax.imshow(values, cmap="Blues", vmin=low, vmax=high, aspect=aspect)
     ax.set_xticks(range(len(names)), names, rotation=30, ha="right")
     ax.set_yticks(range(len(names)), names)
     ax.grid(visible=False)
-    if form is not None:
-        for i in range(len(names)):
-            for j in range(len(names)):
-                dark = values[i, j] - low > (high - low) / 2
-                ax.text(j, i, form(i, j), ha="center", va="center", color="white" if dark else "black")
+    cells = itertools.product(range(len(names)), repeat=2) if form is not None else ()
+    size = 9 if len(names) <= 4 else 5.5
+    for i, j in cells:
+        colour = "white" if values[i, j] - low > 0.6 * (high - low) else "black"
+        ax.text(j, i, form(i, j), ha="center", va="center", color=colour, fontsize=size)
     return image
 
 

@@ -38,7 +38,8 @@ def class_gap(
     With unit rows u_i, their sum s, class sums s_k and sizes n_k: within = sum_k(s_k.s_k - n_k) / sum_k n_k(n_k-1),
     between = (s.s - sum_k s_k.s_k) / (n^2 - sum_k n_k^2), exact, O(n d). Intervals are jackknives of these ratios,
     class sizes taken as given; where classes of equal size do not differ at all, that of the gap is too wide (it holds
-    0 in 98 to 99 of 100 cases instead of 95), and p is the test. Silhouette and nearest centroid come from the products u_i.s_k, exact too, O(n K d).
+    0 in 98 to 99 of 100 cases instead of 95), and p is the test. Silhouette and nearest centroid come from the
+    products u_i.s_k, exact too, O(n K d).
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ class ClassGapResult(Result):
             name="fisher_ratio",
             meaning="trace of the between-class over trace of the within-class scatter of the vectors (Fukunaga 1990)",
             heading="Fisher",
-            format=".3g",
+            format=".2g",
             range=(0, np.inf),
         ),
         *with_interval(
@@ -185,8 +185,8 @@ class ClassGapResult(Result):
     def summary(self) -> tuple[Sequence[Column], Sequence[Record]]:
         """Show within, between and centroid accuracy without their intervals, to fit the width."""
         plain = {
-            "within_cosine": Column(name="within_cosine", meaning="", heading="within", format=".5f"),
-            "between_cosine": Column(name="between_cosine", meaning="", heading="between", format=".5f"),
+            "within_cosine": Column(name="within_cosine", meaning="", heading="within", format=".4f"),
+            "between_cosine": Column(name="between_cosine", meaning="", heading="between", format=".4f"),
             "centroid_accuracy": Column(name="centroid_accuracy", meaning="", heading="centroid", format=".4f"),
         }
         return [plain.get(column.name, column) for column in self.columns], self.records()
@@ -213,7 +213,7 @@ class ClassGapResult(Result):
         """Draw within and between cosine, their distances from 1 (log axis), the gap, and the best layer's matrix."""
         defined = np.array([not reason for reason in self.undefined])
         with style():
-            figure, axes = panels(ax, 4)
+            figure, axes = panels(ax, 4, height=3.2)
             for number, name in enumerate(("within", "between")):
                 value, low, high = (getattr(self, f"{name}_cosine{end}") for end in ("", "_low", "_high"))
                 curve(axes[0], self.layers, value, low, high, label=f"{name} classes", number=number)
@@ -249,6 +249,7 @@ class ClassGapResult(Result):
             low=np.nanmin(matrix),
             high=np.nanmax(matrix),
             form=(lambda i, j: "-" if np.isnan(matrix[i, j]) else f"{matrix[i, j]:.4f}") if few else None,
+            aspect="auto",
         )
         if len(self.label_names) > _NAMED_CLASSES:
             ax.set_xticks([])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--no-labels", is_flag=True, help="Leave labels aside.")
 @result_command
 def leaks(train: str, test: str | None, near: float, seed: int, **reading: Any) -> "Result":
-    """Report rows that are not new: test rows in train, repeats, conflicts.
+    """Report test rows in train, repeats, conflicting labels.
 
     TRAIN and TEST are files of rows, "hub:NAME[:SPLIT]" or "sample". Counts repeats (character for character, and as
     letters and digits in lower case), near repeats, rows that share their ending, and texts with several labels,

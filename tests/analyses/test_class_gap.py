@@ -1,11 +1,14 @@
 """Class gap against brute force over all pairs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from cls_probe import VectorStore, class_gap
 from cls_probe.errors import InputError
+from cls_probe.result import TABLE_WIDTH
 
 
 def brute(vectors, labels):
@@ -151,6 +154,17 @@ def test_unequal_spread_does_not_blow_up_the_interval():
     vectors[1::2, 1] += 1
     result = class_gap(VectorStore.from_arrays(vectors, labels=labels))
     assert 0.03 < (result.gap_high[0] - result.gap_low[0]) / 2 < 0.07
+
+
+def test_the_widest_numbers_fit_the_table(planted):
+    result = class_gap(planted)
+    ends = {f"gap{end}": np.full(3, -1.53e-06) for end in ("", "_low", "_high")}
+    wide = {name: np.full(3, -0.12346) for name in ("within_cosine", "between_cosine", "silhouette")}
+    small = {"fisher_ratio": np.full(3, 1.23e-5), "p_value": np.full(3, 1.23e-5)}
+    table = dataclasses.replace(result, layers=(10, 11, 12), **ends, **wide, **small).table()
+    for cell in ("layer", "-1.53e-06 [-1.53e-06, -1.53e-06]", "-0.1235", "silhouette", "centroid", "1.2e-05"):
+        assert cell in table
+    assert max(map(len, table.splitlines())) <= TABLE_WIDTH
 
 
 def test_the_heat_map_shows_the_best_layer(planted):
