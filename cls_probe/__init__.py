@@ -17,6 +17,7 @@ _HOMES = {
     "compare_transforms": "cls_probe.analyses.compare_transforms",
     "layer_probe": "cls_probe.analyses.layer_probe",
     "project": "cls_probe.analyses.project",
+    "leaks": "cls_probe.leakage",
     "finetune": "cls_probe.reference.finetune",
     "Recipe": "cls_probe.reference.recipe",
     "classify": "cls_probe.reference.evaluate",
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from cls_probe.data import read_rows as read_rows
     from cls_probe.errors import ClsProbeError as ClsProbeError
     from cls_probe.extraction import extract as extract
+    from cls_probe.leakage import leaks as leaks
     from cls_probe.reference.evaluate import classify as classify
     from cls_probe.reference.finetune import finetune as finetune
     from cls_probe.reference.recipe import Recipe as Recipe

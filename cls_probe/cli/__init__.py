@@ -16,6 +16,7 @@ from cls_probe.cli.demo import demo
 from cls_probe.cli.extract import extract
 from cls_probe.cli.finetune import finetune
 from cls_probe.cli.info import info
+from cls_probe.cli.leaks import leaks
 from cls_probe.errors import ClsProbeError
 
 HELP = """Measure what is in the [CLS] vector, layer by layer.
@@ -35,7 +36,7 @@ def cli() -> None:
     """Hold the commands."""
 
 
-for _command in (extract, info, anisotropy, class_gap, layer_probe, project, finetune, classify, demo):
+for _command in (extract, info, leaks, anisotropy, class_gap, layer_probe, project, finetune, classify, demo):
     cli.add_command(_command)
 
 
