@@ -2,9 +2,9 @@
 
     python benchmarks/libraries.py [STORE] [--layer N]
 
-Prints one JSON object a line: measure, ours, theirs, library, difference. Without STORE it extracts the bundled sample.
-Needs scikit-learn and scipy, which cls-probe brings; IsoScore and scikit-dimension are compared where they are installed
-(pip install IsoScore scikit-dimension).
+Prints one JSON object a line: measure, ours, theirs, library, difference. Without STORE it extracts the bundled
+sample. scikit-learn comes with cls-probe; IsoScore and scikit-dimension are compared where they are installed (pip
+install IsoScore scikit-dimension).
 """
 
 import argparse
@@ -15,6 +15,7 @@ from importlib.util import find_spec
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import silhouette_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -28,7 +29,7 @@ Line = tuple[str, float, float, str]
 
 
 def geometry(store: cls_probe.VectorStore, layer: int) -> Iterator[Line]:
-    """Anisotropy and its relatives."""
+    """Compare anisotropy and its relatives."""
     vectors = store.layer(layer).astype(np.float64)
     metrics = ("mean_cosine", "pca_top_share", "isoscore", "uniformity")
     ours = cls_probe.anisotropy(store, layers=[layer], metrics=metrics)
@@ -49,7 +50,7 @@ def geometry(store: cls_probe.VectorStore, layer: int) -> Iterator[Line]:
 
 
 def transforms(store: cls_probe.VectorStore, layer: int) -> Iterator[Line]:
-    """The corrected vectors, by their largest difference from 0."""
+    """Compare the corrected vectors, by their largest difference."""
     vectors = store.layer(layer).astype(np.float64)
     for name, theirs in (("standardize", StandardScaler()), ("whiten", PCA(whiten=True))):
         mapping = fit(name, lambda: [vectors])
@@ -65,8 +66,18 @@ def transforms(store: cls_probe.VectorStore, layer: int) -> Iterator[Line]:
         )
 
 
+def separation(store: cls_probe.VectorStore, layer: int) -> Iterator[Line]:
+    """Compare silhouette and the mean cosine of one class."""
+    vectors = store.layer(layer).astype(np.float64)
+    ours = cls_probe.class_gap(store, layers=[layer], permutations=0)
+    yield "silhouette", ours.silhouette[0], silhouette_score(vectors, store.codes, metric="cosine"), "scikit-learn"
+    first = cosine_similarity(vectors[store.codes == 0])
+    mean = first[np.triu_indices(len(first), k=1)].mean()
+    yield f"mean cosine within {store.label_names[0]}", ours.class_cosine[0, 0, 0], mean, "scikit-learn"
+
+
 def probe(store: cls_probe.VectorStore, layer: int) -> Iterator[Line]:
-    """Accuracy of the probe on the same folds."""
+    """Compare the accuracy of the probe on the same folds."""
     vectors = store.layer(layer).astype(np.float64)
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -82,7 +93,7 @@ def main() -> None:
     options = parser.parse_args()
     store = cls_probe.VectorStore.open(options.store) if options.store else cls_probe.extract("sample")
     layer = max(store.layers) if options.layer is None else options.layer
-    for part in (geometry, transforms, probe) if store.labels else (geometry, transforms):
+    for part in (geometry, transforms, separation, probe) if store.labels else (geometry, transforms):
         for measure, ours, theirs, library in part(store, layer):
             line = {
                 "measure": measure,

@@ -20,6 +20,7 @@ _HOMES = {
     "layer_probe": "cls_probe.analyses.layer_probe",
     "pair_similarity": "cls_probe.analyses.pair_similarity",
     "project": "cls_probe.analyses.project",
+    "leaks": "cls_probe.leakage",
     "finetune": "cls_probe.reference.finetune",
     "Recipe": "cls_probe.reference.recipe",
     "classify": "cls_probe.reference.evaluate",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from cls_probe.errors import ClsProbeError as ClsProbeError
     from cls_probe.extraction import extract as extract
     from cls_probe.extraction import self_check as self_check
+    from cls_probe.leakage import leaks as leaks
     from cls_probe.reference.evaluate import classify as classify
     from cls_probe.reference.finetune import finetune as finetune
     from cls_probe.reference.recipe import Recipe as Recipe

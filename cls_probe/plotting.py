@@ -1,5 +1,6 @@
 """One style for all figures: colour-blind safe, readable in grey print, fonts embedded, no pyplot."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from cls_probe.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#B8A800")
 """Okabe & Ito 2008, strongest contrast first, its yellow darkened for white paper."""
@@ -69,7 +71,7 @@ def layer_axis(ax: "Axes", layers: Sequence[int], label: str) -> None:
 
     ax.set_xlabel("layer (0 = embedding output)")
     ax.set_ylabel(label)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlim(min(layers) - 0.4, max(layers) + 0.4)
 
 
@@ -80,6 +82,26 @@ def curve(ax: "Axes", layers: Any, values: Any, low: Any = None, high: Any = Non
     ax.plot(layers, values, color=colour, label=label, **look)
     if low is not None:
         ax.fill_between(layers, low, high, color=colour, alpha=0.2, linewidth=0)
+
+
+def heat_map(
+    ax: "Axes", values: Any, names: Sequence[str], *, low: float, high: float, form: Any = None, aspect: Any = "equal"
+) -> "AxesImage":
+    """Shade a square matrix with named rows and columns from white (`low`) to dark blue (`high`).
+
+    `form` turns a position (row, column) into the text of its cell; None writes none.
+    """
+    names = drawable(names)
+    image = ax.imshow(values, cmap="Blues", vmin=low, vmax=high, aspect=aspect)
+    ax.set_xticks(range(len(names)), names, rotation=30, ha="right")
+    ax.set_yticks(range(len(names)), names)
+    ax.grid(visible=False)
+    cells = itertools.product(range(len(names)), repeat=2) if form is not None else ()
+    size = 9 if len(names) <= 4 else 5.5
+    for i, j in cells:
+        colour = "white" if values[i, j] - low > 0.6 * (high - low) else "black"
+        ax.text(j, i, form(i, j), ha="center", va="center", color=colour, fontsize=size)
+    return image
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:

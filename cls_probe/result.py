@@ -181,6 +181,7 @@ def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark:
     """Align cells below headings, numbers to the right; row `mark` gets a star. Wide characters count double."""
     from rich import box
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
@@ -194,7 +195,10 @@ def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark:
     for number, row in enumerate(cells):
         table.add_row(Text("*" if number == mark else ""), *map(Text, row))
     out = io.StringIO()
-    Console(file=out, width=TABLE_WIDTH, color_system=None, legacy_windows=False).print(table)
+    console = Console(file=out, width=TABLE_WIDTH, color_system=None, legacy_windows=False)
+    if Measurement.get(console, console.options.update(width=10 * TABLE_WIDTH), table).maximum > TABLE_WIDTH:
+        table.padding = (0, 1, 0, 0)  # closer together, before a number is cut
+    console.print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from cls_probe.analyses import ANALYSES
 from cls_probe.analyses.pair_similarity import PairSimilarityResult
 from cls_probe.errors import InputError
+from cls_probe.leakage import LeaksResult
 from cls_probe.reference.evaluate import ClassifyResult
 from cls_probe.result import Result
 
@@ -20,11 +21,8 @@ def load_result(path: str | Path) -> Result:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable JSON file ({error})") from error
     kind = content.get("kind") if isinstance(content, dict) else None
-    kinds: tuple[type[Result], ...] = (
-        *(analysis.result for analysis in ANALYSES),
-        ClassifyResult,
-        PairSimilarityResult,
-    )
+    others = (ClassifyResult, LeaksResult, PairSimilarityResult)
+    kinds: tuple[type[Result], ...] = (*(analysis.result for analysis in ANALYSES), *others)
     for result in kinds:
         if result.__name__ == kind:
             return result.from_json(text)

@@ -13,7 +13,7 @@ ROOT = Path(cls_probe.__file__).parent
 RANKS = [
     {"errors"},
     {"data", "plotting", "result"},
-    {"store"},
+    {"store", "leakage"},
     {"encoding", "analyses"},
     {"extraction", "analyses.__init__"},
     {"reference"},
@@ -21,7 +21,7 @@ RANKS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-SHARED_BY_ANALYSES = ("cloud", "geometry", "interval", "transform")
+SHARED_BY_ANALYSES = ("class_gap_result", "cloud", "geometry", "interval", "separation", "transform")
 LIGHT = {"numpy", "cls_probe", *sys.stdlib_module_names}
 HEAVIER = {
     "store": {"pyarrow"},

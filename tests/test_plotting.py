@@ -50,3 +50,15 @@ def test_more_classes_than_colours_look_different(planted):
     from cls_probe.analyses.project import _look
 
     assert len({tuple(_look(i).values()) for i in range(40)}) == 40
+
+
+def test_one_layer_has_one_tick():
+    from matplotlib.figure import Figure
+
+    from cls_probe.plotting import layer_axis
+
+    figure = Figure()
+    ax = figure.subplots()
+    layer_axis(ax, [6], "value")
+    figure.draw_without_rendering()
+    assert [tick for tick in ax.get_xticks() if 5.6 <= tick <= 6.4] == [6]

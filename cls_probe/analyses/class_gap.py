@@ -1,160 +1,26 @@
 """Class gap: how much closer rows of one class lie to each other than to rows of other classes."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cls_probe.analyses.class_gap_result import NUMBERS, ClassGapResult
 from cls_probe.analyses.cloud import SAME, Cloud, Floats
-from cls_probe.analyses.interval import check_confidence, jackknife_interval
-from cls_probe.plotting import curve, layer_axis, panels, style
-from cls_probe.result import (
-    LAYER,
-    UNDEFINED,
-    Column,
-    Record,
-    Result,
-    best_defined,
-    number_or_none,
-    text_table,
-    with_interval,
+from cls_probe.analyses.interval import check_confidence, jackknife_interval, wilson_interval
+from cls_probe.analyses.separation import (
+    class_sums,
+    fisher_ratio,
+    labelled_units,
+    nearest_centroid_right,
+    permutation_p,
+    silhouettes,
 )
+from cls_probe.errors import InputError
 from cls_probe.store import VectorStore
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_STATISTICS = ("within_cosine", "between_cosine", "gap")
-_INTERVALS = tuple(f"{name}{end}" for name in _STATISTICS for end in ("", "_low", "_high"))
-_AVERAGED = ("class_within_cosine", "class_between_cosine", "class_gap")
-_MATRIX_CLASSES = 8
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ClassGapResult(Result):
-    """Within- and between-class cosine of every layer asked for; NaN stands for undefined."""
-
-    layers: tuple[int, ...]
-    """Indices into hidden_states, 0 = embedding output."""
-    label_names: tuple[str, ...]
-    """Class names, in the order of the matrix."""
-    class_sizes: NDArray[np.int64]
-    """(n_classes,) rows of every class."""
-    within_cosine: NDArray[np.float64]
-    """(n_layers,) mean cosine over pairs of one class, every pair counted alike, in [-1, 1]."""
-    within_cosine_low: NDArray[np.float64]
-    """(n_layers,) lower end of its interval."""
-    within_cosine_high: NDArray[np.float64]
-    """(n_layers,) upper end of its interval."""
-    between_cosine: NDArray[np.float64]
-    """(n_layers,) mean cosine over pairs of two classes, every pair counted alike, in [-1, 1]."""
-    between_cosine_low: NDArray[np.float64]
-    """(n_layers,) lower end of its interval."""
-    between_cosine_high: NDArray[np.float64]
-    """(n_layers,) upper end of its interval."""
-    gap: NDArray[np.float64]
-    """(n_layers,) within_cosine - between_cosine, in [-2, 2]."""
-    gap_low: NDArray[np.float64]
-    """(n_layers,) lower end of its interval."""
-    gap_high: NDArray[np.float64]
-    """(n_layers,) upper end of its interval."""
-    class_within_cosine: NDArray[np.float64]
-    """(n_layers,) mean of the classes' own within-class cosines, every class counted alike."""
-    class_between_cosine: NDArray[np.float64]
-    """(n_layers,) mean over pairs of classes of their mean cosine, every pair of classes counted alike."""
-    class_gap: NDArray[np.float64]
-    """(n_layers,) class_within_cosine - class_between_cosine."""
-    class_cosine: NDArray[np.float64]
-    """(n_layers, n_classes, n_classes) mean cosine of pairs of these classes; the diagonal takes distinct rows."""
-    undefined: tuple[str, ...]
-    """(n_layers,) why values are undefined, "" where none is."""
-
-    title = "Class gap: cosine of [CLS] within and between classes"
-    meaning = (
-        "gap = within - between: above 0, rows of one class lie closer together than rows of different classes. "
-        "within, between and gap count every pair alike; gap (classes) counts every class alike."
-    )
-    star = "layer of the largest gap"
-    documented = (
-        LAYER,
-        *with_interval("within_cosine", "mean cosine of pairs of one class, in [-1, 1]", None, ".5f", range=(-1, 1)),
-        *with_interval("between_cosine", "mean cosine of pairs of two classes, in [-1, 1]", None, ".5f", range=(-1, 1)),
-        *with_interval("gap", "within_cosine - between_cosine, in [-2, 2]", "gap", ".3g", range=(-2, 2)),
-        Column(name="class_within_cosine", meaning="within-class cosine, every class counted alike"),
-        Column(name="class_between_cosine", meaning="between-class cosine, every pair of classes counted alike"),
-        Column(
-            name="class_gap",
-            meaning="class_within_cosine - class_between_cosine, in [-2, 2]",
-            heading="gap (classes)",
-            format=".3g",
-        ),
-        UNDEFINED,
-    )
-
-    def records(self) -> list[Record]:
-        """One row a layer."""
-        return [
-            {
-                "layer": layer,
-                **{name: number_or_none(getattr(self, name)[i]) for name in (*_INTERVALS, *_AVERAGED)},
-                "undefined": self.undefined[i],
-            }
-            for i, layer in enumerate(self.layers)
-        ]
-
-    @property
-    def best(self) -> int | None:
-        """Position of the layer of largest gap."""
-        return best_defined(self.gap, self.undefined)
-
-    def summary(self) -> tuple[Sequence[Column], Sequence[Record]]:
-        """Show within and between without their intervals, to fit the width."""
-        plain = (
-            Column(name="within_cosine", meaning="", heading="within", format=".5f"),
-            Column(name="between_cosine", meaning="", heading="between", format=".5f"),
-        )
-        return (LAYER, *plain, *self.documented[7:]), self.records()
-
-    def notes(self) -> list[str]:
-        """Explain, and show the matrix of the best layer when it fits."""
-        notes = [self.meaning]
-        if self.best is not None and len(self.label_names) <= _MATRIX_CLASSES:
-            matrix = self.class_cosine[self.best]
-            cells = [
-                [name, *("" if np.isnan(value) else f"{value:.4f}" for value in row)]
-                for name, row in zip(self.label_names, matrix, strict=True)
-            ]
-            notes += ["", f"Mean cosine by class, layer {self.layers[self.best]}", ""]
-            notes += [text_table(["class", *self.label_names], cells)]
-        return notes
-
-    def plot(self, ax: "Axes | None" = None) -> "Figure":
-        """Draw within and between cosine, their distances from 1 on a log axis, and the gap."""
-        defined = np.array([not reason for reason in self.undefined])
-        with style():
-            figure, axes = panels(ax, 3)
-            for number, name in enumerate(("within", "between")):
-                value, low, high = (getattr(self, f"{name}_cosine{end}") for end in ("", "_low", "_high"))
-                curve(axes[0], self.layers, value, low, high, label=f"{name} classes", number=number)
-                if ax is None:
-                    distance = (np.where(defined, 1 - v, np.nan) for v in (value, high, low))
-                    curve(axes[1], self.layers, *distance, label=f"{name} classes", number=number)
-            layer_axis(axes[0], self.layers, "mean cosine")
-            axes[0].legend()
-            if ax is not None:
-                return figure
-            axes[1].set_yscale("log")
-            layer_axis(axes[1], self.layers, "1 - mean cosine (log scale)")
-            gaps = (np.where(defined, v, np.nan) for v in (self.gap, self.gap_low, self.gap_high))
-            curve(axes[2], self.layers, *gaps, label="gap", number=2)
-            layer_axis(axes[2], self.layers, "gap = within - between")
-            if defined.any() and (self.gap[defined] > 0).all() and (self.gap_low[defined] > 0).all():
-                axes[2].set_yscale("log")
-                axes[2].set_ylabel("gap = within - between (log scale)")
-        return figure
+__all__ = ["ClassGapResult", "class_gap"]
 
 
 def class_gap(
@@ -164,11 +30,16 @@ def class_gap(
     pooling: str = "cls",
     transform: str = "none",
     confidence: float = 0.95,
+    permutations: int = 1000,
+    seed: int = 0,
 ) -> ClassGapResult:
     """Compare the cosine of rows of one class with that of rows of different classes, layer by layer.
 
     With unit rows u_i, their sum s, class sums s_k and sizes n_k: within = sum_k(s_k.s_k - n_k) / sum_k n_k(n_k-1),
-    between = (s.s - sum_k s_k.s_k) / (n^2 - sum_k n_k^2), exact, O(n d). Intervals are jackknives of these ratios.
+    between = (s.s - sum_k s_k.s_k) / (n^2 - sum_k n_k^2), exact, O(n d). Intervals are jackknives of these ratios,
+    class sizes taken as given; where classes of equal size do not differ at all, that of the gap is too wide (it holds
+    0 in 98 to 99 of 100 cases instead of 95), and p is the test. Silhouette and nearest centroid come from the
+    products u_i.s_k, exact too, O(n K d).
 
     Parameters
     ----------
@@ -183,6 +54,10 @@ def class_gap(
         :data:`cls_probe.analyses.transform.TRANSFORMS`.
     confidence
         Confidence of the intervals.
+    permutations
+        Permutations of the labels that test the gap; 0 leaves the test out.
+    seed
+        Draws the permutations, the same ones for every layer.
 
     Returns
     -------
@@ -192,48 +67,63 @@ def class_gap(
     Raises
     ------
     InputError
-        No labels, a transform that does not exist, or a layer or pooling that is not stored.
+        No labels, an option outside its range, a transform that does not exist, or a layer or pooling that is not
+        stored.
 
     """
     check_confidence(confidence)
+    for name, number in (("permutations", permutations), ("seed", seed)):
+        if number < 0:
+            raise InputError(f"{name} is {number}; expected 0 or more")
     layers = store.select_layers(layers, pooling=pooling)
     sizes = np.bincount(store.codes, minlength=len(store.label_names))
-    clouds = (Cloud(store, layer, pooling=pooling, transform=transform) for layer in layers)
-    layer_values = [_one_layer(cloud, sizes, confidence) for cloud in clouds]
-    names = (*_INTERVALS, *_AVERAGED)
+    values = []
+    for layer in layers:
+        cloud = Cloud(store, layer, pooling=pooling, transform=transform)
+        values.append(_one_layer(cloud, sizes, confidence))
+        if permutations and not values[-1]["undefined"]:
+            values[-1]["p_value"] = permutation_p(cloud, len(sizes), permutations=permutations, seed=seed)
+    arrays: dict[str, Any] = {
+        name: np.array([one[name] for one in values]) for name in (*NUMBERS, "class_cosine", "gap_by_class")
+    }
     return ClassGapResult(
-        params={"layers": layers, "pooling": pooling, "transform": transform, "confidence": confidence},
+        params={
+            "layers": layers,
+            "pooling": pooling,
+            "transform": transform,
+            "confidence": confidence,
+            "permutations": permutations,
+            "seed": seed,
+        },
         source=store.source,
         layers=layers,
         label_names=store.label_names,
         class_sizes=sizes,
-        class_cosine=np.array([matrix for _, matrix, _ in layer_values]),
-        undefined=tuple(reason for *_, reason in layer_values),
-        **{name: np.array([values[name] for values, *_ in layer_values]) for name in names},
+        undefined=tuple(one["undefined"] for one in values),
+        **arrays | ({} if permutations else {"p_value": None}),
     )
 
 
-def _one_layer(cloud: Cloud, sizes: NDArray[np.int64], confidence: float) -> tuple[dict[str, float], Floats, str]:
-    """Values by field name, the matrix, and the reason why some are undefined."""
+def _one_layer(cloud: Cloud, sizes: NDArray[np.int64], confidence: float) -> dict[str, Any]:
+    """Values by field name, without the p-value, and the reason why all are undefined."""
     n_classes = len(sizes)
-    values = dict.fromkeys((*_INTERVALS, *_AVERAGED), np.nan)
     reason = _too_few(sizes) or cloud.degenerate
+    values: dict[str, Any] = {
+        **dict.fromkeys(NUMBERS, np.nan),
+        "class_cosine": np.full((n_classes, n_classes), np.nan),
+        "gap_by_class": np.full(n_classes, np.nan),
+        "undefined": reason,
+    }
     if reason == SAME and cloud.transform == "none":
         pairs = np.outer(sizes, sizes) - np.diag(sizes)  # ordered pairs of distinct rows
-        same = {name: 0.0 if name.endswith("gap") else 1.0 for name in (*_STATISTICS, *_AVERAGED)}
-        return values | same, np.where(pairs > 0, 1.0, np.nan), reason
+        same = ("within_cosine", "between_cosine", "class_within_cosine", "class_between_cosine")
+        values |= dict.fromkeys(same, 1.0) | {"gap": 0.0, "class_gap": 0.0}
+        values |= {"class_cosine": np.where(pairs > 0, 1.0, np.nan), "gap_by_class": np.where(sizes > 1, 0.0, np.nan)}
     if reason:
-        return values, np.full((n_classes, n_classes), np.nan), reason
-    sums = np.zeros((n_classes, cloud.width))
-    for units, codes in _with_codes(cloud):
-        sums += np.eye(n_classes)[codes].T @ units
-    matrix = _class_matrix(sums, sizes)
-    present = matrix[np.ix_(sizes > 0, sizes > 0)]
-    diagonal = np.eye(len(present), dtype=bool)
-    values["class_within_cosine"] = float(present[diagonal].mean())
-    values["class_between_cosine"] = float(present[~diagonal].mean())
-    values["class_gap"] = values["class_within_cosine"] - values["class_between_cosine"]
-    return values | _pair_weighted(cloud, sums, sizes, confidence), matrix, ""
+        return values
+    sums = class_sums(cloud, n_classes)
+    values |= _by_class(sums, sizes) | _from_rows(cloud, sums, sizes, confidence)
+    return values | {"fisher_ratio": fisher_ratio(cloud, sizes)}
 
 
 def _too_few(sizes: NDArray[np.int64]) -> str:
@@ -242,44 +132,63 @@ def _too_few(sizes: NDArray[np.int64]) -> str:
     return "no class has two rows" if sizes.max() < 2 else ""
 
 
-def _with_codes(cloud: Cloud) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
-    start = 0
-    for units in cloud.units():
-        yield units, cloud.store.codes[start : start + len(units)]
-        start += len(units)
-
-
-def _class_matrix(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
-    """(n_classes, n_classes) mean cosine of pairs of distinct rows; NaN where there is no such pair."""
-    pairs = np.outer(sizes, sizes) - np.diag(sizes)
-    totals = sums @ sums.T - np.diag(sizes)
-    return _ratio(totals, pairs)
-
-
-def _pair_weighted(cloud: Cloud, sums: Floats, sizes: NDArray[np.int64], confidence: float) -> dict[str, float]:
-    """Within, between and gap with their intervals, from the sums and the row-wise terms of the same sums."""
-    n, total, size = cloud.n_rows, sums.sum(axis=0), sizes[cloud.store.codes]
-    squares = float((sums * sums).sum())
-    within, within_pairs = squares - n, float((sizes * (sizes - 1)).sum())
-    between, between_pairs = float(total @ total) - squares, float(n**2 - (sizes**2).sum())
-    all_terms, own_terms = np.empty(n), np.empty(n)  # u_i.s and u_i.s_k of the row's own class
-    start = 0
-    for units, codes in _with_codes(cloud):
-        rows = slice(start, start + len(units))
-        all_terms[rows], own_terms[rows] = units @ total, (units * sums[codes]).sum(axis=1)
-        start += len(units)
-    without = {
-        "within_cosine": _ratio(within - 2 * own_terms + 2, within_pairs - 2 * (size - 1)),
-        "between_cosine": _ratio(between - 2 * all_terms + 2 * own_terms, between_pairs - 2 * (n - size)),
+def _by_class(sums: Floats, sizes: NDArray[np.int64]) -> dict[str, Any]:
+    """Give the class-by-class matrix of mean cosines, NaN where there is no pair, and what follows from it."""
+    totals, pairs = sums @ sums.T - np.diag(sizes), np.outer(sizes, sizes) - np.diag(sizes)
+    matrix = _ratio(totals, pairs)
+    others = totals.sum(axis=1) - np.diag(totals), sizes * (sizes.sum() - sizes)
+    present = matrix[np.ix_(sizes > 0, sizes > 0)]
+    diagonal = np.eye(len(present), dtype=bool)
+    within, between = float(present[diagonal].mean()), float(present[~diagonal].mean())
+    return {
+        "class_within_cosine": within,
+        "class_between_cosine": between,
+        "class_gap": within - between,
+        "class_cosine": matrix,
+        "gap_by_class": np.diag(matrix) - _ratio(*others),
     }
+
+
+def _from_rows(cloud: Cloud, sums: Floats, sizes: NDArray[np.int64], confidence: float) -> dict[str, float]:
+    """Within, between, gap, silhouette and nearest centroid, from the products of rows and class sums."""
+    own, total = np.empty(cloud.n_rows), np.empty(cloud.n_rows)  # u_i.s_k of the row's own class, u_i.s
+    silhouette, right, start = 0.0, 0, 0
+    for units, codes in labelled_units(cloud):
+        products = units @ sums.T  # (rows, n_classes)
+        rows = slice(start, start + len(units))
+        own[rows], total[rows] = products[np.arange(len(units)), codes], products.sum(axis=1)
+        silhouette += float(silhouettes(products, codes, sizes).sum())
+        right += int(nearest_centroid_right(products, sums, codes, sizes).sum())
+        start += len(units)
+    low, high = wilson_interval(right, cloud.n_rows, confidence=confidence)
+    return {
+        **_pair_weighted(own, total, cloud.store.codes, sizes, confidence),
+        "silhouette": silhouette / cloud.n_rows,
+        "centroid_accuracy": right / cloud.n_rows,
+        "centroid_accuracy_low": low,
+        "centroid_accuracy_high": high,
+    }
+
+
+def _pair_weighted(
+    own: Floats, total: Floats, codes: NDArray[np.int64], sizes: NDArray[np.int64], confidence: float
+) -> dict[str, float]:
+    """Within, between and gap with their intervals, from the products of every row with its class sum and with all."""
+    n, size = len(codes), sizes[codes]
+    within, within_pairs = own.sum() - n, float((sizes * (sizes - 1)).sum())
+    between, between_pairs = total.sum() - own.sum(), float(n**2 - (sizes**2).sum())
     estimates = {"within_cosine": within / within_pairs, "between_cosine": between / between_pairs}
-    without["gap"] = without["within_cosine"] - without["between_cosine"]
+    without = {
+        "within_cosine": _ratio(within - 2 * own + 2, within_pairs - 2 * (size - 1)),
+        "between_cosine": _ratio(between - 2 * total + 2 * own, between_pairs - 2 * (n - size)),
+    }
     estimates["gap"] = estimates["within_cosine"] - estimates["between_cosine"]
+    without["gap"] = without["within_cosine"] - without["between_cosine"]
     values: dict[str, float] = {}
     for name, estimate in estimates.items():
         bound = 2 if name == "gap" else 1
-        ends = jackknife_interval(estimate, without[name], confidence=confidence, low=-bound, high=bound)
-        values |= {name: estimate, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+        ends = jackknife_interval(estimate, without[name], confidence=confidence, low=-bound, high=bound, strata=codes)
+        values |= {name: float(estimate), f"{name}_low": ends[0], f"{name}_high": ends[1]}
     return values
 
 

@@ -9,21 +9,35 @@ Floats = NDArray[np.float64]
 
 
 def jackknife_interval(
-    estimate: float, leave_one_out: Floats, *, confidence: float, low: float, high: float
+    estimate: float,
+    leave_one_out: Floats,
+    *,
+    confidence: float,
+    low: float,
+    high: float,
+    strata: NDArray[np.int64] | None = None,
 ) -> tuple[float, float]:
     """Student interval of a statistic from its leave-one-out values, cut to its range [low, high].
 
     The variance is (n-1)/n times the sum of squared deviations (Efron & Stein 1981; for U-statistics Arvesen
     1969), with n - 1 degrees of freedom; n counts rows, or groups of rows where a group at a time was left out.
-    (NaN, NaN) when a leave-one-out value is undefined.
+    With `strata`, the class number of every value, class sizes count as fixed: the variances of the classes add up
+    (Arvesen 1969, several samples), with the degrees of freedom of Satterthwaite (1946); the only row of a class
+    deviates from the mean of all. (NaN, NaN) when a leave-one-out value is undefined.
     """
     from scipy.stats import t
 
     n = len(leave_one_out)
     if n < 3 or not np.isfinite(leave_one_out).all():
         return np.nan, np.nan
-    error = np.sqrt((n - 1) / n * ((leave_one_out - leave_one_out.mean()) ** 2).sum())
-    half = float(t.ppf((1 + confidence) / 2, n - 1) * error)
+    _, codes, sizes = np.unique(np.zeros(n) if strata is None else strata, return_inverse=True, return_counts=True)
+    means = np.where(sizes > 1, np.bincount(codes, leave_one_out) / sizes, leave_one_out.mean())
+    squares = np.bincount(codes, (leave_one_out - means[codes]) ** 2)
+    variances = squares * np.where(sizes > 1, (sizes - 1) / sizes, (n - 1) / n)
+    if variances.sum() == 0:
+        return estimate, estimate
+    freedom = variances.sum() ** 2 / (variances**2 / np.maximum(sizes - 1, 1)).sum()
+    half = float(t.ppf((1 + confidence) / 2, freedom) * np.sqrt(variances.sum()))
     return max(estimate - half, float(low)), min(estimate + half, float(high))
 
 
@@ -42,6 +56,14 @@ def delta_interval(
         return np.nan, np.nan
     half = float(t.ppf((1 + confidence) / 2, n - 1) * row_terms.std(ddof=1) / np.sqrt(n))
     return max(estimate - half, float(low)), min(estimate + half, float(high))
+
+
+def wilson_interval(right: int, n_rows: int, *, confidence: float) -> tuple[float, float]:
+    """Interval of a share, `right` of `n_rows` independent rows (Wilson 1927)."""
+    from scipy.stats import binomtest
+
+    interval = binomtest(right, n_rows).proportion_ci(confidence, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def holm(p_values: Floats) -> Floats:

@@ -16,6 +16,7 @@ from cls_probe.cli.demo import demo
 from cls_probe.cli.extract import extract
 from cls_probe.cli.finetune import finetune
 from cls_probe.cli.info import info
+from cls_probe.cli.leaks import leaks
 from cls_probe.cli.pair_similarity import pair_similarity
 from cls_probe.errors import ClsProbeError
 
@@ -36,7 +37,10 @@ def cli() -> None:
     """Hold the commands."""
 
 
-for _command in (extract, info, anisotropy, class_gap, layer_probe, project, pair_similarity, finetune, classify, demo):
+for _command in (
+    *(extract, info, leaks, anisotropy, class_gap, layer_probe, project, pair_similarity),
+    *(finetune, classify, demo),
+):
     cli.add_command(_command)
 
 

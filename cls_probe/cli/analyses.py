@@ -50,12 +50,21 @@ def anisotropy(
 @click.command("class-gap")
 @analysis_command
 @transform_option()
+@click.option(
+    "--permutations",
+    type=int,
+    default=1000,
+    show_default=True,
+    help="Permutations of the labels that test the gap; 0: no test.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws the permutations.")
 @confidence_option
 def class_gap(store: "VectorStore", **options: Any) -> "Result":
     """Compare cosines within classes with cosines between classes.
 
     Per layer: mean cosine of pairs of one class, of pairs of two classes, and their difference (the gap), with
-    intervals; every pair counted alike, and every class counted alike. Needs labels.
+    intervals and a permutation test; silhouette, Fisher ratio, accuracy of the nearest class centroid; --json gives
+    the class-by-class matrix and the gap of every class. Needs labels.
     """
     from cls_probe.analyses.class_gap import class_gap as analyse
 

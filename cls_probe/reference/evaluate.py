@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cls_probe.data import Rows, read_rows
 from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.errors import InputError
-from cls_probe.plotting import drawable, panels, style
+from cls_probe.plotting import drawable, heat_map, panels, style
 from cls_probe.reference.scores import N_BINS, scores, softmax
 from cls_probe.result import Column, Record, Result, number_or_none, text_table
 
@@ -292,13 +292,7 @@ def _draw_reliability(ax: "Axes", confidence: Any, accuracy: Any) -> None:
 
 def _draw_confusion(ax: "Axes", confusion: NDArray[np.int64], names: Sequence[str]) -> None:
     """Shade each row of the matrix by its shares and write the counts."""
-    names = drawable(names)
     shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
-    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    ax.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    ax.set_yticks(range(len(names)), names)
+    form = (lambda i, j: str(confusion[i, j])) if len(names) <= _MATRIX_CLASSES else None
+    heat_map(ax, shares, names, low=0, high=1, form=form)
     ax.set(xlabel="predicted", ylabel="true")
-    ax.grid(visible=False)
-    if len(names) <= _MATRIX_CLASSES:
-        for (i, j), count in np.ndenumerate(confusion):
-            ax.text(j, i, str(count), ha="center", va="center", color="white" if shares[i, j] > 0.5 else "black")

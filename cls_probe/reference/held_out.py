@@ -6,17 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cls_probe.data import Rows
+from cls_probe.data.matching import ENDING, normalised
 from cls_probe.errors import InputError
-
-ENDING = 80
-"""Letters and digits at a text's end that tell one story told twice (news feeds repeat stories under new titles)."""
-
-
-def normalised(rows: Rows) -> list[str]:
-    """Give each row's letters and digits in lower case, second text included (the bare text where there are none)."""
-    pairs = rows.text_pairs or [""] * len(rows)
-    both = [text + pair for text, pair in zip(rows.texts, pairs, strict=True)]
-    return ["".join(filter(str.isalnum, text.lower())) or text for text in both]
 
 
 def refuse_leaks(train: Rows, test: Rows) -> None:

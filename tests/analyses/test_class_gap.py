@@ -1,11 +1,14 @@
 """Class gap against brute force over all pairs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from cls_probe import VectorStore, class_gap
 from cls_probe.errors import InputError
+from cls_probe.result import TABLE_WIDTH
 
 
 def brute(vectors, labels):
@@ -55,7 +58,10 @@ def test_intervals_are_the_brute_force_jackknife():
     n = len(labels)
     without = np.array([brute(np.delete(vectors, i, axis=0), np.delete(labels, i))[:2] for i in range(n)])
     without = np.column_stack([without, without[:, 0] - without[:, 1]])
-    half = t.ppf(0.975, n - 1) * np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    of = [np.array(labels) == name for name in "abc"]  # class sizes are given, so the variances of the classes add up
+    variances = np.array([(k.sum() - 1) ** 2 / k.sum() * without[k].var(axis=0, ddof=1) for k in of])
+    freedom = variances.sum(axis=0) ** 2 / sum(v**2 / (k.sum() - 1) for v, k in zip(variances, of, strict=True))
+    half = t.ppf(0.975, freedom) * np.sqrt(variances.sum(axis=0))
     for name, h in zip(("within_cosine", "between_cosine", "gap"), half, strict=True):
         value = getattr(result, name)[0]
         assert getattr(result, f"{name}_low")[0] == pytest.approx(value - h, abs=1e-12)
@@ -115,3 +121,58 @@ def test_class_names_that_do_not_occur_are_left_out_of_the_averages():
 def test_labels_are_needed():
     with pytest.raises(InputError, match="the store has no labels; extract rows with a label column, or pass labels="):
         class_gap(VectorStore.from_arrays(np.eye(3)))
+
+
+def test_the_gap_of_every_class_equals_brute_force():
+    vectors, labels = clouds((20, 7, 12))
+    cosine, labels = cosine_similarity(vectors), np.array(labels)
+    result = class_gap(VectorStore.from_arrays(vectors, labels=labels.tolist()))
+    for k, name in enumerate("abc"):
+        own, other = labels == name, labels != name
+        n = own.sum()
+        within = (cosine[np.ix_(own, own)].sum() - n) / (n * (n - 1))
+        assert result.gap_by_class[0, k] == pytest.approx(within - cosine[np.ix_(own, other)].mean(), abs=1e-12)
+
+
+def test_a_class_of_one_row_has_no_gap_and_the_table_says_why():
+    vectors, labels = clouds((20, 1, 12))
+    result = class_gap(VectorStore.from_arrays(vectors, labels=labels))
+    assert np.isnan(result.gap_by_class[0]).tolist() == [False, True, False]
+    assert result.records()[0]["class_gap"] is None
+    assert np.isfinite(result.gap_low[0])
+    assert "layer 0: undefined: class_within_cosine and class_gap (a class has one row)" in result.table()
+    assert result.best == 0
+
+
+def test_unequal_spread_does_not_blow_up_the_interval():
+    """Class sizes count as given; pooled over the classes, the jackknife would give a half width of 0.11 here."""
+    rng = np.random.default_rng(0)
+    labels = ["a", "b"] * 50
+    vectors = rng.normal(size=(100, 16)) * np.array([1, 0.3] * 50)[:, None]
+    vectors[:, 3] += 1
+    vectors[::2, 0] += 1
+    vectors[1::2, 1] += 1
+    result = class_gap(VectorStore.from_arrays(vectors, labels=labels))
+    assert 0.03 < (result.gap_high[0] - result.gap_low[0]) / 2 < 0.07
+
+
+def test_the_widest_numbers_fit_the_table(planted):
+    result = class_gap(planted)
+    ends = {f"gap{end}": np.full(3, -1.53e-06) for end in ("", "_low", "_high")}
+    wide = {name: np.full(3, -0.12346) for name in ("within_cosine", "between_cosine", "silhouette")}
+    small = {"fisher_ratio": np.full(3, 1.23e-5), "p_value": np.full(3, 1.23e-5)}
+    table = dataclasses.replace(result, layers=(10, 11, 12), **ends, **wide, **small).table()
+    for cell in ("layer", "-1.53e-06 [-1.53e-06, -1.53e-06]", "-0.1235", "silhouette", "centroid", "1.2e-05"):
+        assert cell in table
+    assert max(map(len, table.splitlines())) <= TABLE_WIDTH
+
+
+def test_the_heat_map_shows_the_best_layer(planted):
+    result = class_gap(planted)
+    cells = result.plot().axes[3]
+    assert [text.get_text() for text in cells.texts[:3]] == [f"{v:.4f}" for v in result.class_cosine[2, 0]]
+    labels = [f"c{i % 12}" for i in range(48)]
+    many = class_gap(VectorStore.from_arrays(np.random.default_rng(0).normal(size=(48, 5)), labels=labels))
+    assert not many.plot().axes[3].texts
+    nothing = class_gap(VectorStore.from_arrays(np.ones((12, 4)), labels=["a", "b"] * 6))
+    assert "undefined:\nall vectors are the same" in nothing.plot().axes[3].texts[0].get_text()

@@ -3,13 +3,8 @@ import pytest
 
 from cls_probe.data import Rows, read_rows
 from cls_probe.errors import InputError
-from cls_probe.reference.held_out import normalised, refuse_leaks, split, subset
+from cls_probe.reference.held_out import refuse_leaks, split, subset
 from tests.reference.conftest import animal_rows
-
-
-def test_normalised_keeps_letters_and_digits_in_lower_case():
-    rows = Rows(texts=["Ab, 3-c!", "Été №1", "?!"], text_pairs=["X.", "y", "-"])
-    assert normalised(rows) == ["ab3cx", "été1y", "?!-"]
 
 
 def test_a_test_row_that_stands_in_train_is_refused():

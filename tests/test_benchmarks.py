@@ -1,0 +1,48 @@
+"""Benchmarks run and print JSON lines; the full run of coverage.py takes two minutes."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def coverage(monkeypatch):
+    spec = importlib.util.spec_from_file_location("coverage_benchmark", FOLDER / "coverage.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "TRUTH_DRAWS", 200_000)
+    return module
+
+
+def test_coverage_prints_json_lines_and_a_table(coverage, monkeypatch, capsys):
+    monkeypatch.setattr(coverage, "SIZES", [(100, 0.9)])
+    monkeypatch.setattr(sys, "argv", ["coverage.py", "--repetitions", "40"])
+    coverage.main()
+    lines, table = capsys.readouterr().out.split("\n\n")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    assert [row["measure"] for row in rows] == ["mean_cosine"] * 3 + ["gap"] * 3 + ["permutation"]
+    assert all(row["rate"] >= 0.8 for row in rows[:6])
+    assert rows[6]["rate"] <= 0.2
+    assert all(abs(row["bias"]) < row["sd"] for row in rows[:6])
+    assert len(table.strip().splitlines()) == 2 + len(rows)
+
+
+def test_the_truth_is_the_mean_over_many_pairs(coverage):
+    apart, spread = coverage.SETTINGS["unequal spread"]
+    sizes = np.array([30, 20])
+    codes = np.repeat([0, 1], sizes)
+    gaps = []
+    for seed in range(400):
+        vectors = coverage.draw(np.random.default_rng(seed), codes, apart, spread)
+        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        cosine = (units @ units.T)[np.triu_indices(50, k=1)]
+        same = (codes[:, None] == codes)[np.triu_indices(50, k=1)]
+        gaps.append(cosine[same].mean() - cosine[~same].mean())
+    expected = coverage.truth("gap", coverage.mean_units(apart, spread), sizes)
+    assert np.mean(gaps) == pytest.approx(expected, abs=4 * np.std(gaps) / 20)
