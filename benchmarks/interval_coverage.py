@@ -1,6 +1,6 @@
 """How often 95 % intervals of mean cosine and class gap hold the truth, and how often the permutation test rejects.
 
-    python benchmarks/coverage.py [--measure mean_cosine|gap|permutation] --repetitions 1000
+    python benchmarks/interval_coverage.py [--measure mean_cosine|gap|permutation] --repetitions 1000
 
 Draws Gaussian mixtures with fixed seeds, calls the public functions and prints one JSON line for every setting, then a
 table. For the class gap, class sizes are fixed by design (n/2 and n/2, or 9n/10 and n/10), as its intervals take them;
