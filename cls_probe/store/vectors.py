@@ -140,8 +140,9 @@ class VectorStore:
     @property
     def source(self) -> dict[str, Any]:
         """What a result records of its origin: model, weights, rows, versions."""
-        keys = ("model", "revision", "weights_sha256", "rows_source", "rows_sha256", "n_rows", "n_layers", "max_length")
-        return {**{key: getattr(self.manifest, key) for key in keys}, "versions": dict(self.manifest.versions)}
+        keys = ("model", "revision", "random_weights", "weights_sha256", "rows_source", "rows_sha256", "n_rows")
+        values = {key: getattr(self.manifest, key) for key in (*keys, "n_layers", "max_length")}
+        return {**values, "versions": dict(self.manifest.versions)}
 
     @cached_property
     def texts(self) -> tuple[str, ...] | None:
