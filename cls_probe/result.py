@@ -7,7 +7,7 @@ import math
 import textwrap
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -105,6 +105,11 @@ class Result:
         """Position of the row that the table marks as best, if one is."""
         return None
 
+    @property
+    def equals(self) -> Collection[int]:
+        """Positions of rows that the table marks as not distinguishable from the best."""
+        return ()
+
     def summary(self) -> tuple[Sequence[Column], Sequence[Record]]:
         """Columns and rows that the text table shows; by default all records."""
         return self.columns, self.records()
@@ -119,7 +124,7 @@ class Result:
         shown = [column for column in columns if column.heading is not None]
         cells = [[_cell(column, record) for column in shown] for record in records]
         star = [f"* {self.star}"] if self.best is not None else []
-        table = text_table([column.heading or "" for column in shown], cells, mark=self.best)
+        table = text_table([column.heading or "" for column in shown], cells, mark=self.best, equal=self.equals)
         return "\n".join([self.title, "", table, *map(_wrapped, [*star, *_reasons(records), *self.notes()])])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -165,8 +170,17 @@ class Result:
         return f"<p>{self.title}</p>{self.to_frame().to_html(index=False, escape=True, max_rows=20)}"
 
 
-def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark: int | None = None) -> str:
-    """Align cells below headings, numbers to the right; row `mark` gets a star. Wide characters count double."""
+def text_table(
+    headings: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    *,
+    mark: int | None = None,
+    equal: Collection[int] = (),
+) -> str:
+    """Align cells below headings, numbers to the right; row `mark` gets a star, rows `equal` get "=".
+
+    Wide characters count double.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -180,7 +194,7 @@ def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark:
         numeric = all(row[column][:1] in "-0123456789" for row in cells)
         table.add_column(Text(heading), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for number, row in enumerate(cells):
-        table.add_row(Text("*" if number == mark else ""), *map(Text, row))
+        table.add_row(Text("*" if number == mark else "=" if number in equal else ""), *map(Text, row))
     out = io.StringIO()
     Console(file=out, width=TABLE_WIDTH, color_system=None, legacy_windows=False).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"

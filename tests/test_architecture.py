@@ -21,7 +21,7 @@ RANKS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-SHARED_BY_ANALYSES = ("cloud", "interval", "transform")
+SHARED_BY_ANALYSES = ("calibration", "cloud", "interval", "probing", "transform")
 LIGHT = {"numpy", "cls_probe", *sys.stdlib_module_names}
 HEAVIER = {
     "store": {"pyarrow"},
@@ -96,7 +96,7 @@ def faults_of(name, text):
             continue
         upward = rank(module) > rank(name)
         sideways = rank(module) == rank(name) and stage(module) != stage(name)
-        sister = stage(name) == stage(module) == "analyses" and module.rpartition(".")[2] not in SHARED_BY_ANALYSES
+        sister = stage(name) == stage(module) == "analyses" and module.split(".")[2] not in SHARED_BY_ANALYSES
         if upward or sideways or sister:
             faults.append(f"{name} imports {module}")
     allowed = LIGHT | HEAVIER.get(name.split("/")[0], set()) | HEAVIER.get(name, set())

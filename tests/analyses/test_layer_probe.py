@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -9,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cls_probe import VectorStore, layer_probe
-from cls_probe.analyses.layer_probe import _macro_f1
+from cls_probe.analyses.probing.scoring import macro_f1
 from cls_probe.errors import InputError
 
 
@@ -32,13 +33,12 @@ def test_equals_scikit_learn_on_the_same_folds(c, folds, seed):
     assert result.converged.all()
 
 
-def test_the_wilson_interval_by_hand():
+def test_the_exact_interval_by_its_definition():
     vectors, labels = noisy()
     result = layer_probe(VectorStore.from_arrays(vectors, labels=labels))
-    p, n, z = result.accuracy[0], 240, 1.959963984540054
-    centre, half = (p + z * z / (2 * n)), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    assert result.accuracy_low[0] == pytest.approx((centre - half) / (1 + z * z / n))
-    assert result.accuracy_high[0] == pytest.approx((centre + half) / (1 + z * z / n))
+    right = round(result.accuracy[0] * 240)
+    assert binom.sf(right - 1, 240, result.accuracy_low[0]) == pytest.approx(0.025)
+    assert binom.cdf(right, 240, result.accuracy_high[0]) == pytest.approx(0.025)
 
 
 def test_the_multinomial_bootstrap_is_the_bootstrap_over_rows():
@@ -56,7 +56,7 @@ def test_macro_f1_with_a_class_never_predicted_is_scikit_learns():
     confusion = np.array([[5, 0, 0], [2, 0, 0], [1, 0, 4]])
     true = [0] * 5 + [1] * 2 + [2] * 5
     predicted = [0] * 5 + [0] * 2 + [0] + [2] * 4
-    assert _macro_f1(confusion) == pytest.approx(f1_score(true, predicted, average="macro", zero_division=0))
+    assert macro_f1(confusion) == pytest.approx(f1_score(true, predicted, average="macro", zero_division=0))
 
 
 def test_planted_classes(planted):
