@@ -137,13 +137,12 @@ def layer_probe(
     values["undefined"] = tuple(one["undefined"] for one in found)
     best = best_defined(values["accuracy"], values["undefined"])
     values["p_best"] = compared_with(best, values.pop("right"))
-    given = {"transform": transform, "folds": folds, "c": c, "max_iter": max_iter, "knn": knn, "k": k, "mdl": mdl}
-    stores = {name: None if other is None else other.source for name, other in (("test", test), ("baseline", baseline))}
+    chosen = {"layers": layers, "pooling": pooling, "seed": seed, "confidence": confidence}
+    fitted = {"transform": transform, "folds": folds, "c": c, "max_iter": max_iter}
+    asked = {"control": control, "baselines": baselines, "knn": knn, "k": k, "mdl": mdl, "curve": curve}
+    stores = {"test": test and test.source, "baseline": baseline and baseline.source}
     return LayerProbeResult(
-        params={
-            **{"layers": layers, "pooling": pooling, **stores, **given, "control": control, "baselines": baselines},
-            **{"curve": curve, "seed": seed, "confidence": confidence},
-        },
+        params={**chosen, **fitted, **asked, **stores},
         source=store.source,
         layers=layers,
         label_names=store.label_names,

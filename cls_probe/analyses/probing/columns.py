@@ -73,8 +73,6 @@ COLUMNS = (
         name="chosen_c",
         meaning="inverse strength of the penalty (scikit-learn's C), chosen by accuracy in 3 stratified folds within "
         "the training rows; the lower median of the folds",
-        heading="C",
-        format="g",
         range=(1e-4, 1e2),
     ),
     Column(

@@ -146,19 +146,16 @@ class LayerProbeResult(Result):
         return [i for i in np.flatnonzero(self.as_good_as_best).tolist() if i != self.best]
 
     def notes(self) -> list[str]:
-        """Explain, give the baselines and the learning curve, and name layers whose probe did not converge."""
+        """Explain the marks and columns, give the baselines without encoder, the chosen C and the learning curve."""
         notes = []
         if self.equals:
             notes.append(
                 f"= these rows cannot tell it from that layer (p > {1 - self.params['confidence']:.2g}, exact McNemar "
                 "test, Holm's correction for the number of layers)"
             )
-        notes.append(self.meaning)
         said = ", ".join(f"{name} {v:.3f} [{low:.3f}, {high:.3f}]" for name, v, low, high in self._without_encoder())
-        notes.append(f"{self.n_test} rows predicted, {len(self.label_names)} classes.")
-        notes.append(f"Accuracy without an encoder: {said}.")
-        if self.control_accuracy is not None:
-            notes.append("control: accuracy on random labels, equal texts labelled alike; selectivity: the difference.")
+        notes += [self.meaning, f"{self.n_test} rows predicted, {len(self.label_names)} classes."]
+        notes += [f"Accuracy without an encoder: {said}.", *self._asked()]
         if any(self.undefined):
             notes.append("Where a layer is undefined, the probe can only say the majority class (chance).")
         if failed := [str(layer) for layer, fine in zip(self.layers, self.converged, strict=True) if not fine]:
@@ -167,6 +164,26 @@ class LayerProbeResult(Result):
                 "lower -C."
             )
         return [*notes, *([] if self.curve_rows is None else [self._curve_table()])]
+
+    def _asked(self) -> list[str]:
+        """One sentence for each column that was asked for."""
+        notes = []
+        if self.control_accuracy is not None:
+            notes.append("control: accuracy on random labels, equal texts labelled alike; selectivity: the difference.")
+        if self.baseline_accuracy is not None:
+            source = self.params["baseline"]
+            seed = source["random_weights"]
+            weights = "" if seed is None else f" with random weights (seed {seed})"
+            notes.append(f"baseline: the same probe on the same rows of {source['model'] or 'arrays'}{weights}.")
+        if self.knn_accuracy is not None:
+            notes.append(f"kNN: accuracy of the {self.params['k']} nearest training rows by cosine.")
+        if self.compression is not None:
+            notes.append("compression: bits of the uniform code of the labels divided by those of the online code.")
+        if self.chosen_c is not None:
+            pairs = zip(self.layers, self.chosen_c.tolist(), strict=True)
+            said = ", ".join(f"{layer}: {c:g}" for layer, c in pairs if not np.isnan(c))
+            notes.append(f"C chosen within the training rows, by layer: {said or 'none'}.")
+        return notes
 
     def _without_encoder(self) -> list[tuple[str, float, float, float]]:
         """Name, accuracy and interval of the baselines that need no encoder."""
