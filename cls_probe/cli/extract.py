@@ -24,7 +24,8 @@ from cls_probe.cli.options import layers_option
 @click.option("--no-labels", is_flag=True, help="Leave labels aside.")
 @click.option("--limit", type=int, help="Keep the first N rows.")
 @click.option("--sample", type=int, help="Keep N rows drawn without replacement, in their order.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample.")
+@click.option("--random-weights", is_flag=True, help="Draw the weights at random: a baseline without training.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample and the random weights.")
 @layers_option
 @click.option("--pooling", default="cls", show_default=True, help="Vectors to store: cls.")
 @click.option("--max-length", type=int, help="Tokens at which texts are cut.  [default: the model's limit]")
@@ -51,7 +52,9 @@ from cls_probe.cli.options import layers_option
     show_default=True,
     help="Go on with an unfinished store of the same kind, or replace whatever store is there.",
 )
-def extract(data: str, model: str | None, resume: bool, pooling: str, **options: Any) -> None:
+def extract(
+    data: str, model: str | None, random_weights: bool, resume: bool, pooling: str, seed: int, **options: Any
+) -> None:
     """Extract the [CLS] vectors of all layers into a store.
 
     Every row of DATA gives one vector for each layer, written once to disk for all analyses to read.
@@ -66,6 +69,7 @@ def extract(data: str, model: str | None, resume: bool, pooling: str, **options:
     from cls_probe.store import describe
 
     start = time.perf_counter()
-    store = run(data, model=model or DEFAULT_MODEL, overwrite=not resume, pooling=pooling.split(","), **options)
+    options |= {"overwrite": not resume, "pooling": pooling.split(","), "seed": seed}
+    store = run(data, model=model or DEFAULT_MODEL, random_weights=seed if random_weights else None, **options)
     click.echo(describe(store))
     click.echo(f"{'seconds':<10} {time.perf_counter() - start:.1f}")

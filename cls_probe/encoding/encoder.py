@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ class Encoder:
     """A model and its tokenizer; `encode` gives (texts, states, hidden_size)."""
 
     def __init__(self, files: ModelFiles, *, device: str = "auto", dtype: Dtype = "float32") -> None:
-        """Load from safetensors on the device, in eval mode.
+        """Load from safetensors, or draw random weights, on the device, in eval mode.
 
         Raises EncoderError when the model cannot be loaded, lacks weights or has no [CLS] token.
         """
@@ -142,11 +143,13 @@ def pick_device(name: str) -> torch.device:
 
 
 def _load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any]:
-    """Tokenizer and model, from the folder alone and from safetensors alone."""
+    """Tokenizer and model, from the folder alone; trained weights from safetensors alone."""
     options: dict[str, Any] = {"local_files_only": True}
     try:
         with quiet():
             tokenizer = transformers.AutoTokenizer.from_pretrained(files.folder, **options)
+            if files.random_weights is not None:
+                return tokenizer, _untrained(files.folder, files.random_weights, dtype)
             model, loaded = transformers.AutoModel.from_pretrained(
                 files.folder, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
             )
@@ -160,6 +163,14 @@ def _load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any]:
             "expected the weights of the whole encoder"
         )
     return tokenizer, model
+
+
+def _untrained(folder: Path, seed: int, dtype: torch.dtype) -> Any:
+    """Draw the weights as the architecture initialises them, in float32; torch's own random state stays as it was."""
+    config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return transformers.AutoModel.from_config(config, dtype=torch.float32).to(dtype)
 
 
 @contextmanager
