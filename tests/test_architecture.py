@@ -21,7 +21,19 @@ RANKS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-SHARED_BY_ANALYSES = ("class_gap_result", "cloud", "geometry", "interval", "separation", "transform")
+SHARED_BY_ANALYSES = (
+    *(
+        "anisotropy_result",
+        "calibration",
+        "class_gap_result",
+        "cloud",
+        "geometry",
+        "interval",
+        "probing",
+        "separation",
+        "transform",
+    ),
+)
 LIGHT = {"numpy", "cls_probe", *sys.stdlib_module_names}
 HEAVIER = {
     "store": {"pyarrow"},
@@ -101,7 +113,7 @@ def faults_of(name, text):
             continue
         upward = rank(module) > rank(name)
         sideways = rank(module) == rank(name) and stage(module) != stage(name)
-        sister = stage(name) == stage(module) == "analyses" and module.rpartition(".")[2] not in SHARED_BY_ANALYSES
+        sister = stage(name) == stage(module) == "analyses" and module.split(".")[2] not in SHARED_BY_ANALYSES
         if upward or sideways or sister:
             faults.append(f"{name} imports {module}")
     allowed = LIGHT | HEAVIER.get(name.split("/")[0], set()) | HEAVIER.get(name, set())

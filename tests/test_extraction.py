@@ -67,6 +67,8 @@ def test_the_cache_tells_everything_apart_that_matters(tiny_model):
         {"pooling": "mean"},
         {"pooling": "mean", "specials": False},
         {"pooling": ["cls", "mean"]},
+        {"random_weights": 0},
+        {"random_weights": 1},
     ]
     folders = {extract(TEXTS, model=tiny_model, **options).folder for options in variants}
     assert len(folders) == len(variants)
@@ -283,3 +285,43 @@ def test_progress_is_silent_unless_asked_for(tiny_model, tmp_path, capfd):
     assert out == ""
     assert "40/40" in err
     assert "row/s" in err
+
+
+def test_random_weights_are_those_of_the_seed_and_of_the_architecture(tiny_model, tmp_path):
+    import torch
+
+    state = torch.random.get_rng_state()
+    stores = [
+        extract(TEXTS, model=tiny_model, random_weights=seed, out=tmp_path / str(i)) for i, seed in enumerate((5, 5, 6))
+    ]
+    assert (torch.random.get_rng_state() == state).all()
+    assert files(tmp_path / "0") == files(tmp_path / "1")
+    trained = extract(TEXTS, model=tiny_model, out=tmp_path / "trained")
+    assert [store.manifest.random_weights for store in (*stores, trained)] == [5, 5, 6, None]
+    assert stores[0].source["random_weights"] == 5
+    assert stores[0].manifest.rows_sha256 == trained.manifest.rows_sha256
+    assert len({store.manifest.weights_sha256 for store in (*stores, trained)}) == 3
+    assert np.abs(stores[0].layer(2) - stores[2].layer(2)).max() > 0.1
+    assert np.abs(stores[0].layer(2) - trained.layer(2)).max() > 0.1
+    with pytest.raises(StoreError, match="holds a store with another weights_sha256"):
+        extract(TEXTS, model=tiny_model, out=tmp_path / "0")
+
+
+def test_random_weights_equal_those_that_transformers_draws(tiny_model, tmp_path):
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    torch.manual_seed(3)
+    AutoModel.from_config(AutoConfig.from_pretrained(tiny_model)).save_pretrained(tmp_path / "drawn")
+    for path in tiny_model.glob("tokenizer*"):
+        (tmp_path / "drawn" / path.name).write_bytes(path.read_bytes())
+    drawn = extract(TEXTS, model=tmp_path / "drawn", out=tmp_path / "a")
+    ours = extract(TEXTS, model=tiny_model, random_weights=3, out=tmp_path / "b")
+    np.testing.assert_allclose(ours.layer(2), drawn.layer(2), atol=1e-6)
+
+
+def test_random_weights_need_no_weights(tiny_model, tmp_path):
+    for path in tiny_model.iterdir():
+        if path.suffix != ".safetensors":
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert extract(TEXTS, model=tmp_path, random_weights=0).n_rows == 40

@@ -141,6 +141,11 @@ def test_text_table_aligns_wide_characters_and_marks_a_row():
     assert "[red]" in text_table(["[red]"], [["[bold]a[/bold]"]])  # no markup
 
 
+def test_rows_equal_to_the_best_are_marked():
+    lines = text_table(["name"], [["a"], ["b"], ["c"]], mark=1, equal=[2]).splitlines()
+    assert [line[0] for line in lines[2:]] == [" ", "*", "="]
+
+
 def test_best_is_the_first_of_the_largest_that_are_defined():
     assert best_defined([0.1, 0.5, 0.5], ["", "", ""]) == 1
     assert best_defined([0.9, 0.5, np.nan], ["why", "", ""]) == 1

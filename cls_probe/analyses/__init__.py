@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cls_probe.analyses.anisotropy import AnisotropyResult, anisotropy
+from cls_probe.analyses.anisotropy import anisotropy
+from cls_probe.analyses.anisotropy_result import AnisotropyResult
 from cls_probe.analyses.class_gap import ClassGapResult, class_gap
 from cls_probe.analyses.compare_transforms import CompareTransformsResult, compare_transforms
 from cls_probe.analyses.layer_probe import LayerProbeResult, layer_probe

@@ -1,4 +1,4 @@
-"""Pair similarity: does the cosine of two texts' vectors agree with what people say of them?"""
+"""Pair similarity: how far the cosine of two texts' vectors agrees with what people say of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

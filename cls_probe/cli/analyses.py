@@ -35,8 +35,8 @@ def anisotropy(
     Per layer: the exact mean cosine over all pairs of distinct rows, with its interval; norms; shares of the
     spectrum; IsoScore, effective rank; the dimensions that dominate the cosine; and more with --metrics.
     """
-    from cls_probe.analyses.anisotropy import DEFAULT_METRICS, METRICS
     from cls_probe.analyses.anisotropy import anisotropy as analyse
+    from cls_probe.analyses.anisotropy_result import DEFAULT_METRICS, METRICS
     from cls_probe.analyses.compare_transforms import compare_transforms as compare
 
     if compare_transforms:
@@ -71,6 +71,14 @@ def class_gap(store: "VectorStore", **options: Any) -> "Result":
     return analyse(store, **options)
 
 
+def _penalty(ctx: click.Context, param: click.Parameter, value: str) -> float | str:
+    """Read a number, or auto."""
+    try:
+        return value if value == "auto" else float(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is neither a number nor auto", ctx, param) from error
+
+
 @click.command("layer-probe")
 @analysis_command
 @transform_option("standardize", fitted_on="the training rows")
@@ -82,21 +90,48 @@ def class_gap(store: "VectorStore", **options: Any) -> "Result":
     help="Test rows, same model; replaces the folds.",
 )
 @click.option("--folds", type=int, default=5, show_default=True, help="Folds of the cross-validation.")
-@click.option("-C", "c", type=float, default=1.0, show_default=True, help="Inverse strength of the L2 penalty.")
+@click.option(
+    "-C",
+    "c",
+    callback=_penalty,
+    default="1",
+    show_default=True,
+    metavar="C|auto",
+    help="Inverse strength of the L2 penalty; auto chooses from 1e-4 to 1e2 within the training rows.",
+)
 @click.option("--max-iter", type=int, default=1000, show_default=True, help="Most iterations of the solver.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Shuffles rows into folds, draws the bootstrap.")
+@click.option("--control/--no-control", default=True, show_default=True, help="Probe random labels too.")
+@click.option(
+    "--baselines/--no-baselines",
+    default=True,
+    show_default=True,
+    help="Classify by text length and bag of words too, where there are texts.",
+)
+@click.option(
+    "--baseline",
+    "baseline_path",
+    type=click.Path(path_type=Path),
+    metavar="STORE3",
+    help="Same rows, other weights (such as random ones), probed beside.",
+)
+@click.option("--knn", is_flag=True, help="Classify by nearest neighbours (cosine) too.")
+@click.option("-k", type=int, default=10, show_default=True, help="Number of neighbours.")
+@click.option("--mdl", is_flag=True, help="Measure the online codelength of the labels.")
+@click.option("--curve", is_flag=True, help="Measure accuracy against the number of training rows.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Shuffles rows, draws control labels, bootstrap.")
 @confidence_option
-def layer_probe(store: "VectorStore", test_path: Path | None, **options: Any) -> "Result":
+def layer_probe(store: "VectorStore", test_path: Path | None, baseline_path: Path | None, **options: Any) -> "Result":
     """Train and test a linear classifier on every layer.
 
-    Multinomial logistic regression. Accuracy and macro-F1 come from stratified
-    k-fold cross-validation, or from --test, with intervals and the majority baseline. Needs labels.
+    Multinomial logistic regression. Accuracy and macro-F1 come from stratified k-fold cross-validation, or from
+    --test, with intervals, beside a control with random labels and baselines without an encoder. "=" marks layers
+    that the rows do not tell from the best. Needs labels.
     """
     from cls_probe.analyses.layer_probe import layer_probe as analyse
     from cls_probe.store import VectorStore
 
-    test = None if test_path is None else VectorStore.open(test_path)
-    return analyse(store, test=test, **options)
+    test, baseline = (None if path is None else VectorStore.open(path) for path in (test_path, baseline_path))
+    return analyse(store, test=test, baseline=baseline, **options)
 
 
 @click.command()

@@ -9,7 +9,7 @@ import click
 from cls_probe.cli.options import layers_option, split_names
 
 _CHECKED = (
-    *("text_column", "text_pair_column", "label_column", "no_labels", "limit", "sample", "seed"),
+    *("text_column", "text_pair_column", "label_column", "no_labels", "limit", "sample"),
     *("pooling", "max_length", "device", "dtype"),
 )
 """Options that a self-check has too."""
@@ -30,7 +30,8 @@ _CHECKED = (
 @click.option("--no-labels", is_flag=True, help="Leave labels aside.")
 @click.option("--limit", type=int, help="Keep the first N rows.")
 @click.option("--sample", type=int, help="Keep N rows drawn without replacement, in their order.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample.")
+@click.option("--random-weights", is_flag=True, help="Draw the weights at random: a baseline without training.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample and the random weights.")
 @layers_option
 @click.option(
     "--pooling",
@@ -78,7 +79,9 @@ _CHECKED = (
     help="Go on with an unfinished store of the same kind, or replace whatever store is there.",
 )
 @click.option("--check-only", is_flag=True, help="Compare a few rows alone and in a padded batch, and write nothing.")
-def extract(data: str, model: str | None, resume: bool, check_only: bool, **options: Any) -> None:
+def extract(
+    data: str, model: str | None, random_weights: bool, resume: bool, check_only: bool, seed: int, **options: Any
+) -> None:
     """Extract the [CLS] vectors of all layers into a store.
 
     Every row of DATA gives one vector for each layer, written once to disk for all analyses to read.
@@ -94,9 +97,10 @@ def extract(data: str, model: str | None, resume: bool, check_only: bool, **opti
 
     model = model or DEFAULT_MODEL
     if check_only:
-        click.echo(self_check(data, model=model, **{name: options[name] for name in _CHECKED}).describe())
+        click.echo(self_check(data, model=model, seed=seed, **{name: options[name] for name in _CHECKED}).describe())
         return
     start = time.perf_counter()
-    store = run(data, model=model, overwrite=not resume, **options)
+    drawn = seed if random_weights else None
+    store = run(data, model=model, overwrite=not resume, random_weights=drawn, seed=seed, **options)
     click.echo(describe(store))
     click.echo(f"{'seconds':<10} {time.perf_counter() - start:.1f}")

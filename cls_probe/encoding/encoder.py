@@ -71,7 +71,7 @@ class Encoder:
         poolings: Sequence[str] = ("cls",),
         specials: bool = True,
     ) -> None:
-        """Load from safetensors on the device, in eval mode.
+        """Load from safetensors, or draw random weights, on the device, in eval mode.
 
         Raises EncoderError when the model cannot be loaded, lacks weights, or has no token for a pooling.
         """

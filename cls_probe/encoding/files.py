@@ -49,6 +49,8 @@ class ModelFiles:
     folder: Path
     revision: str | None = None
     """Commit of a hub model."""
+    random_weights: int | None = None
+    """Seed of freshly drawn weights; None for the trained ones."""
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -57,7 +59,9 @@ class ModelFiles:
 
     @cached_property
     def weights_sha256(self) -> str:
-        """Hex digest of the weights."""
+        """Hex digest of the weights; of config and seed where they are drawn at random."""
+        if self.random_weights is not None:
+            return sha256(f"random {self.random_weights} {self.config_sha256}".encode()).hexdigest()
         return _digest(self._weights)
 
     @cached_property
@@ -100,10 +104,11 @@ class ModelFiles:
         )
 
 
-def locate(model: str | Path) -> ModelFiles:
+def locate(model: str | Path, *, random_weights: int | None = None) -> ModelFiles:
     """Find a model by folder, short name or hub id; only a hub id may use the network.
 
-    Raises EncoderError when there is no such model or its weights are not safetensors.
+    `random_weights` is the seed of weights to draw in the place of the trained ones. Raises EncoderError when there
+    is no such model or its weights are not safetensors.
     """
     name = str(model)
     folder = Path(model)
@@ -121,7 +126,7 @@ def locate(model: str | Path) -> ModelFiles:
         folder, revision = _from_hub(name)
     if not (folder / "config.json").is_file():
         raise EncoderError(f"{name}: no config.json in the folder; expected a model saved with save_pretrained")
-    return ModelFiles(name=name, folder=folder, revision=revision)
+    return ModelFiles(name=name, folder=folder, revision=revision, random_weights=random_weights)
 
 
 def _minilm_folder() -> Path:

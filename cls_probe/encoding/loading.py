@@ -14,8 +14,8 @@ from cls_probe.errors import EncoderError, InputError
 def load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any, frozenset[str]]:
     """Tokenizer, encoder, and names of weights that the files lack; from the folder and from safetensors alone.
 
-    Of an encoder-decoder model it is the encoder. Raises EncoderError when transformers cannot load the files, or
-    when they lack weights beside those of the pooler.
+    Random weights are drawn where the files ask for them. Of an encoder-decoder model it is the encoder. Raises
+    EncoderError when transformers cannot load the files, or when they lack weights beside those of the pooler.
     """
     options: dict[str, Any] = {"local_files_only": True}
     try:
@@ -24,6 +24,8 @@ def load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any, frozenset[str
             config = transformers.AutoConfig.from_pretrained(files.folder, **options)
             if config.model_type == "big_bird":
                 config.attention_type = "original_full"  # its sparse pattern depends on the padding of a batch
+            if files.random_weights is not None:
+                return tokenizer, _encoder_part(_untrained(config, files.random_weights, dtype)), frozenset()
             model, loaded = transformers.AutoModel.from_pretrained(
                 files.folder, config=config, dtype=dtype, use_safetensors=True, output_loading_info=True, **options
             )
@@ -36,7 +38,18 @@ def load(files: ModelFiles, dtype: torch.dtype) -> tuple[Any, Any, frozenset[str
             f"{files.name}: the weights lack {len(lacking)} tensors, such as {lacking[0]}, which would stay random; "
             "expected the weights of the whole encoder"
         )
-    return tokenizer, model.get_encoder() if model.config.is_encoder_decoder else model, missing
+    return tokenizer, _encoder_part(model), missing
+
+
+def _encoder_part(model: Any) -> Any:
+    return model.get_encoder() if model.config.is_encoder_decoder else model
+
+
+def _untrained(config: Any, seed: int, dtype: torch.dtype) -> Any:
+    """Draw the weights as the architecture initialises them, in float32; torch's own random state stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return transformers.AutoModel.from_config(config, dtype=torch.float32).to(dtype)
 
 
 def pick_device(name: str) -> torch.device:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cls_probe.analyses.calibration import N_BINS
 from cls_probe.data import Rows, read_rows
 from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.errors import InputError
 from cls_probe.plotting import drawable, heat_map, panels, style
-from cls_probe.reference.scores import N_BINS, scores, softmax
+from cls_probe.reference.scores import scores, softmax
 from cls_probe.result import Column, Record, Result, number_or_none, text_table
 
 if TYPE_CHECKING:

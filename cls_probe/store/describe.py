@@ -10,7 +10,7 @@ def describe(store: VectorStore) -> str:
     manifest = store.manifest
     pairs = [
         ("store", str(store.folder) if store.folder else "in memory"),
-        ("model", manifest.model or "arrays"),
+        ("model", _model(store)),
         ("rows", f"{store.n_rows:,} from {manifest.rows_source}"),
         ("classes", _classes(store)),
         ("states", f"{_layers(store)}, {store.hidden_size} wide, {', '.join(store.poolings)}, {manifest.store_dtype}"),
@@ -18,6 +18,11 @@ def describe(store: VectorStore) -> str:
         ("on disk", _size(store)),
     ]
     return "\n".join(f"{name:<10} {value}" for name, value in pairs)
+
+
+def _model(store: VectorStore) -> str:
+    name, seed = store.manifest.model or "arrays", store.manifest.random_weights
+    return name if seed is None else f"{name} with random weights (seed {seed})"
 
 
 def _layers(store: VectorStore) -> str:

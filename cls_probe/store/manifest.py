@@ -54,6 +54,8 @@ class Manifest:
     model: str | None
     """Folder or hub id as the user named it; None for arrays brought by the user."""
     revision: str | None = None
+    random_weights: int | None = None
+    """Seed of freshly drawn weights in the place of the trained ones; `weights_sha256` tells them apart."""
     weights_sha256: str | None = None
     config_sha256: str | None = None
     tokenizer_sha256: str | None = None

@@ -140,7 +140,7 @@ class VectorStore:
     @property
     def source(self) -> dict[str, Any]:
         """What a result records of its origin: model, weights, rows, versions."""
-        origin = ("model", "revision", "weights_sha256", "rows_source", "rows_sha256")
+        origin = ("model", "revision", "random_weights", "weights_sha256", "rows_source", "rows_sha256")
         shape = ("n_rows", "n_layers", "hidden_size", "max_length")
         return {
             **{key: getattr(self.manifest, key) for key in (*origin, *shape)},

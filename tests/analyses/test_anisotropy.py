@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from cls_probe import VectorStore, anisotropy
-from cls_probe.analyses.anisotropy import METRICS
+from cls_probe.analyses.anisotropy_result import METRICS
 from cls_probe.errors import InputError, MissingDependencyError
 from cls_probe.result import explain
 

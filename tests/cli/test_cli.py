@@ -89,6 +89,35 @@ def test_layer_probe_with_a_test_store(run, store, tiny_model, tmp_path):
     assert "3 rows predicted, 2 classes." in out
 
 
+def test_layer_probe_beside_random_weights(run, store, rows, tiny_model, tmp_path):
+    code, out, _ = run("extract", rows, "-m", tiny_model, "--random-weights", "--seed", "4", "-o", tmp_path / "random")
+    assert code == 0
+    assert "tiny-bert with random weights (seed 4)" in out
+    assert "random weights (seed 4)" in run("info", tmp_path / "random")[1]
+    options = ["--mdl", "--knn", "-k", "3", "--curve", "-C", "auto"]
+    code, out, err = run("layer-probe", store, "--baseline", tmp_path / "random", *options)
+    assert (code, err) == (0, "")
+    for piece in (
+        "baseline",
+        "kNN",
+        "compression",
+        "C chosen within",
+        "with random weights (seed 4)",
+        "training on so",
+    ):
+        assert piece in out
+    assert max(map(len, out.splitlines())) <= 100
+    out = run("layer-probe", store, "--no-control", "--no-baselines")[1]
+    assert "control" not in out
+    assert "bag of words" not in out
+    other = tmp_path / "other.csv"
+    other.write_text(rows.read_text().replace("the cat", "the dog"))
+    assert run("extract", other, "-m", tiny_model, "-o", tmp_path / "other")[0] == 0
+    code, _, err = run("layer-probe", store, "--baseline", tmp_path / "other")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "the baseline store holds other rows (rows_sha256 " in err
+
+
 BAD = {
     "no command": (["nothing"], "No such command 'nothing'. (see clsprobe --help)"),
     "no argument": (["anisotropy"], "Missing argument 'STORE'. (see clsprobe anisotropy --help)"),
@@ -102,6 +131,7 @@ BAD = {
     "save to folder": (["project", "{store}", "--save", "{tmp}"], "{tmp}: is a folder; expected a file name"),
     "confidence": (["anisotropy", "{store}", "--confidence", "95"], "confidence is 95.0; expected a share between"),
     "folds": (["layer-probe", "{store}", "--folds", "13"], "class 'x' has 12 rows, fewer than the 13 folds"),
+    "penalty": (["layer-probe", "{store}", "-C", "some"], "'some' is neither a number nor auto"),
     "no number": (["layer-probe", "{store}", "--folds", "many"], "'many' is not a valid integer"),
     "no data": (["extract", "{tmp}/no.csv", "-m", "{model}", "-o", "{tmp}/new"], "{tmp}/no.csv: no such file"),
     "no model": (["extract", "{rows}", "-m", "{tmp}/no/model", "-o", "{tmp}/new"], "no such folder; expected a model"),

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
 
-from cls_probe.reference.scores import calibration_bins, scores, softmax
+from cls_probe.analyses.calibration import calibration_bins
+from cls_probe.reference.scores import scores, softmax
 
 
 def planted(n_rows=500, n_classes=4):

@@ -1,0 +1,1 @@
+"""What the layer probe is made of: which rows train and test, classifiers, scores, surface baselines."""
