@@ -18,6 +18,7 @@ _HOMES = {
     "compare_transforms": "cls_probe.analyses.compare_transforms",
     "layer_probe": "cls_probe.analyses.layer_probe",
     "project": "cls_probe.analyses.project",
+    "cls_attention": "cls_probe.attention.measure",
     "finetune": "cls_probe.reference.finetune",
     "Recipe": "cls_probe.reference.recipe",
     "classify": "cls_probe.reference.evaluate",
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from cls_probe.analyses.compare_transforms import compare_transforms as compare_transforms
     from cls_probe.analyses.layer_probe import layer_probe as layer_probe
     from cls_probe.analyses.project import project as project
+    from cls_probe.attention.measure import cls_attention as cls_attention
     from cls_probe.data import read_rows as read_rows
     from cls_probe.errors import ClsProbeError as ClsProbeError
     from cls_probe.extraction import extract as extract

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cls_probe.analyses import ANALYSES
+from cls_probe.attention.result import ClsAttentionResult
 from cls_probe.errors import InputError
 from cls_probe.reference.evaluate import ClassifyResult
 from cls_probe.result import Result
@@ -19,7 +20,11 @@ def load_result(path: str | Path) -> Result:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable JSON file ({error})") from error
     kind = content.get("kind") if isinstance(content, dict) else None
-    kinds: tuple[type[Result], ...] = (*(analysis.result for analysis in ANALYSES), ClassifyResult)
+    kinds: tuple[type[Result], ...] = (
+        *(analysis.result for analysis in ANALYSES),
+        ClsAttentionResult,
+        ClassifyResult,
+    )
     for result in kinds:
         if result.__name__ == kind:
             return result.from_json(text)
