@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 _LABELS = {
     "to_cls": "to [CLS] itself",
-    "to_special": "to [SEP] and other special tokens",
+    "to_special": "to [SEP] and the like",
     "to_punctuation": "to punctuation",
     "to_words": "to words",
     "entropy": "entropy (nats)",

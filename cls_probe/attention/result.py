@@ -165,7 +165,7 @@ class ClsAttentionResult(Result):
             return [f"No word occurs {self.params['min_occurrences']} times, so that none is named."]
         lines = [
             ", ".join(
-                f"{word} {mass:.2g} ({mass / uniform:.1f}x, {n})"
+                f"{word} {mass:#.2g} ({mass / uniform:.1f}x, {n})"
                 for word, mass, uniform, n in zip(*columns, strict=True)
             )
             for columns in zip(self.top_words, self.top_mass, self.top_uniform, self.top_occurrences, strict=True)

@@ -52,7 +52,7 @@ def anisotropy(
 @transform_option()
 @confidence_option
 def class_gap(store: "VectorStore", **options: Any) -> "Result":
-    """Compare cosines within classes with cosines between classes.
+    """Compare cosines within classes with those between.
 
     Per layer: mean cosine of pairs of one class, of pairs of two classes, and their difference (the gap), with
     intervals; every pair counted alike, and every class counted alike. Needs labels.
@@ -94,7 +94,7 @@ def layer_probe(store: "VectorStore", test_path: Path | None, **options: Any) ->
 @analysis_command
 @transform_option()
 def project(store: "VectorStore", **options: Any) -> "Result":
-    """Project the vectors on their first two principal components.
+    """Project the vectors on two principal components.
 
     --csv gives the coordinates of every row, --plot draws a grid of the layers coloured by class; the table says
     how much of the variance each picture holds.
