@@ -21,6 +21,7 @@ _HOMES = {
     "pair_similarity": "cls_probe.analyses.pair_similarity",
     "project": "cls_probe.analyses.project",
     "leaks": "cls_probe.leakage",
+    "cls_attention": "cls_probe.attention.measure",
     "finetune": "cls_probe.reference.finetune",
     "Recipe": "cls_probe.reference.recipe",
     "classify": "cls_probe.reference.evaluate",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from cls_probe.analyses.layer_probe import layer_probe as layer_probe
     from cls_probe.analyses.pair_similarity import pair_similarity as pair_similarity
     from cls_probe.analyses.project import project as project
+    from cls_probe.attention.measure import cls_attention as cls_attention
     from cls_probe.data import read_pairs as read_pairs
     from cls_probe.data import read_rows as read_rows
     from cls_probe.errors import ClsProbeError as ClsProbeError

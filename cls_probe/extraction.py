@@ -125,13 +125,13 @@ def extract(
 
     encoder = _encoder(files, wanted, device)
     manifest = _manifest(rows, files, encoder, wanted)
-    _self_check(encoder, rows, manifest.max_length)
+    check_encoder(encoder, rows, manifest.max_length)
     if on_truncate == "error":
         _refuse_truncation(encoder, rows, manifest.max_length)
     if overwrite:
         remove_store(folder)
     writer = StoreWriter.begin(folder, manifest)
-    with _progress(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar:
+    with progress_bar(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar:
         for part in writer.missing:
             writer.write(part, *_encode_part(encoder, rows, part, manifest, bar))
     writer.finish()
@@ -164,7 +164,7 @@ def self_check(
     length = files.max_length if max_length is None else max_length
     wanted = {"poolings": poolings, "specials": True, "max_length": length, "dtype": dtype}
     _check({**wanted, "part_size": PART_SIZE, "store_dtype": "float32"}, files, "keep")
-    return _self_check(_encoder(files, wanted, device), rows, length)
+    return check_encoder(_encoder(files, wanted, device), rows, length)
 
 
 def _encoder(files: ModelFiles, wanted: Mapping[str, Any], device: str) -> "Encoder":
@@ -175,7 +175,7 @@ def _encoder(files: ModelFiles, wanted: Mapping[str, Any], device: str) -> "Enco
     )
 
 
-def _self_check(encoder: "Encoder", rows: Rows, max_length: int) -> "SelfCheck":
+def check_encoder(encoder: "Encoder", rows: Rows, max_length: int) -> "SelfCheck":
     """Check the encoder on four of the first rows, from the shortest to the longest."""
     pairs = None if rows.text_pairs is None else rows.text_pairs[:_CHECKED_ROWS]
     tokens, n_tokens = encoder.tokenize(rows.texts[:_CHECKED_ROWS], pairs, max_length)
@@ -198,10 +198,7 @@ def _check(wanted: Mapping[str, Any], files: ModelFiles, on_truncate: str) -> No
     """Refuse options that cannot work, before anything costly."""
     if wanted["part_size"] < 1:
         raise InputError(f"part_size is {wanted['part_size']}; expected at least 1")
-    if not 3 <= wanted["max_length"] <= files.max_length:
-        raise InputError(
-            f"max_length is {wanted['max_length']}; expected 3 to {files.max_length}, the most that {files.name} takes"
-        )
+    check_max_length(wanted["max_length"], files)
     if on_truncate not in ("warn", "error", "keep"):
         raise InputError(f"on_truncate is {on_truncate!r}; expected warn, error or keep")
     if not wanted["poolings"]:
@@ -211,6 +208,14 @@ def _check(wanted: Mapping[str, Any], files: ModelFiles, on_truncate: str) -> No
         for value in wanted[option] if option == "poolings" else (wanted[option],):
             if value not in choices:
                 raise InputError(f"{option} is {value!r}; expected one of {', '.join(choices)}")
+
+
+def check_max_length(max_length: int, files: ModelFiles) -> None:
+    """Refuse more tokens than the model takes, or fewer than leave one for the text."""
+    if not 3 <= max_length <= files.max_length:
+        raise InputError(
+            f"max_length is {max_length}; expected 3 to {files.max_length}, the most that {files.name} takes"
+        )
 
 
 def _is_finished(folder: Path, wanted: Mapping[str, Any], *, overwrite: bool) -> bool:
@@ -271,7 +276,7 @@ def _encode_part(encoder: "Encoder", rows: Rows, part: range, manifest: Manifest
         for name in manifest.poolings
         for layer in pooled_layers(name, manifest.layers, manifest.n_layers)
     }
-    for batch in _batches(np.minimum(n_tokens, manifest.max_length), padded=encoder.padded):
+    for batch in batches(np.minimum(n_tokens, manifest.max_length), padded=encoder.padded):
         found = encoder.encode([tokens[row] for row in batch])
         for key, values in vectors.items():
             values[batch] = found[key]
@@ -281,7 +286,7 @@ def _encode_part(encoder: "Encoder", rows: Rows, part: range, manifest: Manifest
     return {**columns, "truncated": n_tokens > manifest.max_length}, vectors
 
 
-def _batches(n_tokens: NDArray[np.int32], *, padded: bool) -> Iterator[NDArray[np.int64]]:
+def batches(n_tokens: NDArray[np.int32], *, padded: bool) -> Iterator[NDArray[np.int64]]:
     """Row numbers of batches of similar length, or of one length, longest first, at most BATCH_TOKENS each."""
     order = np.argsort(-n_tokens, kind="stable")
     start = 0
@@ -304,11 +309,12 @@ def _check_finite(vectors: Vectors, rows: Rows, part: range) -> None:
             )
 
 
-def _progress(total: int, done: int, show: bool | None) -> Any:
+def progress_bar(total: int, done: int, show: bool | None, *, name: str = "extract") -> Any:
+    """Give a progress bar on stderr; by default shown when that is a terminal."""
     from tqdm import tqdm
 
     hide = None if show is None else not show  # None: hidden unless stderr is a terminal
-    return tqdm(total=total, initial=done, unit="row", desc="extract", disable=hide, smoothing=0.05)
+    return tqdm(total=total, initial=done, unit="row", desc=name, disable=hide, smoothing=0.05)
 
 
 def _version(package: str) -> str:

@@ -125,7 +125,7 @@ class Result:
         shown = [column for column in columns if column.heading is not None]
         cells = [[_cell(column, record) for column in shown] for record in records]
         star = [f"* {self.star}"] if self.best is not None else []
-        tables = _tables([column.heading or "" for column in shown], cells, self.best, self.equals)
+        tables = text_tables([column.heading or "" for column in shown], cells, self.best, self.equals)
         return "\n".join([self.title, "", *tables, *map(_wrapped, [*star, *_reasons(records), *self.notes()])])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -171,10 +171,10 @@ class Result:
         return f"<p>{self.title}</p>{self.to_frame().to_html(index=False, escape=True, max_rows=20)}"
 
 
-def _tables(
-    headings: Sequence[str], cells: Sequence[Sequence[str]], mark: int | None, equal: Collection[int]
+def text_tables(
+    headings: Sequence[str], cells: Sequence[Sequence[str]], mark: int | None = None, equal: Collection[int] = ()
 ) -> list[str]:
-    """One table, or as many as the width needs; the first column begins each."""
+    """Align cells in one table, or in as many as the width needs; the first column begins each."""
     widths = [max(map(len, (heading, *(row[i] for row in cells)))) + 3 for i, heading in enumerate(headings)]
     groups: list[list[int]] = [[0]]
     for i in range(1, len(headings)):

@@ -16,7 +16,7 @@ RANKS = [
     {"store", "leakage"},
     {"encoding", "analyses"},
     {"extraction", "analyses.__init__"},
-    {"reference"},
+    {"reference", "attention"},
     {"demonstration", "saved"},
     {"cli"},
     {"__main__", "__init__"},
@@ -145,6 +145,8 @@ def test_imports_point_down_and_heavy_ones_are_inside_functions():
         ("result.py", "import pandas"),
         ("data/read.py", "from pyarrow import parquet"),
         ("encoding/files.py", "import torch"),
+        ("attention/measure.py", "from cls_probe.reference.evaluate import classify"),
+        ("attention/words.py", "import torch"),
         ("cli/info.py", "try:\n    import rich\nexcept ImportError:\n    pass"),
     ],
 )

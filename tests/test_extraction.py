@@ -14,7 +14,7 @@ import cls_probe
 from cls_probe import extraction
 from cls_probe.encoding.encoder import Encoder
 from cls_probe.errors import EncoderError, InputError, StoreError
-from cls_probe.extraction import _batches, extract
+from cls_probe.extraction import extract
 from tests.encoding.test_encoder import plain
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -221,16 +221,16 @@ def test_pairs_are_stored(tiny_model, tmp_path):
 def test_batches_hold_the_token_budget_and_every_row_once():
     lengths = np.random.default_rng(0).integers(3, 600, size=500).astype(np.int32)
     seen = []
-    for batch in _batches(lengths, padded=True):
+    for batch in extraction.batches(lengths, padded=True):
         assert len(batch) * lengths[batch].max() <= extraction.BATCH_TOKENS
         seen.extend(batch.tolist())
     assert sorted(seen) == list(range(500))
-    assert [batch.tolist() for batch in _batches(np.array([20_000], dtype=np.int32), padded=True)] == [[0]]
+    assert [batch.tolist() for batch in extraction.batches(np.array([20_000], dtype=np.int32), padded=True)] == [[0]]
 
 
 def test_batches_of_one_length_hold_every_row_once():
     lengths = np.random.default_rng(0).integers(3, 30, size=500).astype(np.int32)
-    batches = list(_batches(lengths, padded=False))
+    batches = list(extraction.batches(lengths, padded=False))
     assert all(np.ptp(lengths[batch]) == 0 for batch in batches)
     assert sorted(np.concatenate(batches).tolist()) == list(range(500))
     assert len(batches) == len(set(lengths.tolist()))

@@ -66,6 +66,21 @@ def wilson_interval(right: int, n_rows: int, *, confidence: float) -> tuple[floa
     return float(interval.low), float(interval.high)
 
 
+def mean_interval(
+    means: Floats, stds: Floats, *, n_rows: int, confidence: float, low: float, high: float
+) -> tuple[Floats, Floats]:
+    """Student intervals of means over rows from the standard deviations of the rows (n - 1), cut to [low, high].
+
+    Arrays of one shape in, two of that shape out; NaN with fewer than three rows.
+    """
+    from scipy.stats import t
+
+    if n_rows < 3:
+        return np.full(means.shape, np.nan), np.full(means.shape, np.nan)
+    half = t.ppf((1 + confidence) / 2, n_rows - 1) * stds / np.sqrt(n_rows)
+    return np.maximum(means - half, low), np.minimum(means + half, high)
+
+
 def holm(p_values: Floats) -> Floats:
     """Adjust p-values for their number, so that the chance of any false rejection stays below the level (Holm 1979).
 

@@ -60,7 +60,7 @@ def anisotropy(
 @click.option("--seed", type=int, default=0, show_default=True, help="Draws the permutations.")
 @confidence_option
 def class_gap(store: "VectorStore", **options: Any) -> "Result":
-    """Compare cosines within classes with cosines between classes.
+    """Compare cosines within classes with those between.
 
     Per layer: mean cosine of pairs of one class, of pairs of two classes, and their difference (the gap), with
     intervals and a permutation test; silhouette, Fisher ratio, accuracy of the nearest class centroid; --json gives
@@ -138,7 +138,7 @@ def layer_probe(store: "VectorStore", test_path: Path | None, baseline_path: Pat
 @analysis_command
 @transform_option()
 def project(store: "VectorStore", **options: Any) -> "Result":
-    """Project the vectors on their first two principal components.
+    """Project the vectors on two principal components.
 
     --csv gives the coordinates of every row, --plot draws a grid of the layers coloured by class; the table says
     how much of the variance each picture holds.

@@ -54,18 +54,24 @@ def analysis_command(analyse: Callable[..., "Result"]) -> Callable[..., None]:
 
         return analyse(VectorStore.open(store_path), **options)
 
+    def kind() -> "type[Result]":
+        from cls_probe.analyses import ANALYSES
+
+        return next(line.result for line in ANALYSES if line.name == analyse.__name__)
+
     pooling = click.option("--pooling", default="cls", show_default=True, help="Which vectors of the store.")
     store = click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path))
-    return store(layers_option(pooling(_explain_option(analyse.__name__)(result_command(run)))))
+    return store(layers_option(pooling(explain_option(kind)(result_command(run)))))
 
 
-def _explain_option(analysis: str) -> Callable[[F], F]:
+def explain_option(kind: Callable[[], "type[Result]"]) -> Callable[[F], F]:
+    """Add --explain, which tells the columns of that kind of result."""
+
     def show(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         if value and not ctx.resilient_parsing:
-            from cls_probe.analyses import ANALYSES
             from cls_probe.result import explain
 
-            click.echo(explain(next(line.result for line in ANALYSES if line.name == analysis)))
+            click.echo(explain(kind()))
             ctx.exit()
 
     return click.option(

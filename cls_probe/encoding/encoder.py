@@ -108,6 +108,20 @@ class Encoder:
             stacked = torch.stack([vector.float() for vector in vectors.values()]).cpu().numpy()
         return dict(zip(vectors, stacked, strict=True))
 
+    def cls_attentions(self, tokens: Tokens) -> NDArray[np.float32]:
+        """Attention that [CLS] pays to every token of one batch, (batch, n_layers, heads, tokens); padding gets none.
+
+        Layer k (from 1) is at k - 1, what block k reads to give state k. For an encoder with the pooling attention;
+        its attentions are reduced to the row of [CLS] as soon as a block has run.
+        """
+        batch = self._batch(tokens)
+        whole = self._reader is None
+        with torch.inference_mode():
+            with self._reading(batch) as rows:
+                output = self.model(**batch.inputs, output_attentions=whole)
+            blocks = [cls_row(block, self._cls_positions(batch)) for block in output.attentions] if whole else rows
+            return torch.stack([block.float() for block in blocks], dim=1).cpu().numpy()
+
     def check(self, tokens: Tokens) -> SelfCheck:
         """Encode texts alone and in one padded batch, and decide whether batches may be padded.
 
@@ -247,7 +261,7 @@ class Encoder:
             return AttentionReader.find(self.model, batch.inputs)
         except LookupError as error:
             raise EncoderError(
-                f"{self.name}: gives {error}; choose another pooling than attention, such as cls"
+                f"{self.name}: gives {error}; choose another model, or another pooling than attention, such as cls"
             ) from error
 
     def _find_blocks(self, batch: Batch) -> list[torch.nn.Module]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cls_probe import VectorStore, anisotropy
-from cls_probe.analyses.interval import holm, jackknife_interval
+from cls_probe.analyses.interval import holm, jackknife_interval, mean_interval
 from cls_probe.errors import InputError
 
 
@@ -31,3 +31,14 @@ def test_holm_by_hand():
 def test_confidence_is_a_share(confidence):
     with pytest.raises(InputError, match=r"expected a share between 0 and 1, such as 0\.95"):
         anisotropy(VectorStore.from_arrays(np.eye(3)), confidence=confidence)
+
+
+def test_interval_of_means_is_the_t_interval():
+    from scipy import stats
+
+    rows = np.random.default_rng(3).normal(size=(20, 2, 3))
+    low, high = stats.t.interval(0.9, 19, loc=rows.mean(axis=0), scale=stats.sem(rows))
+    options = {"confidence": 0.9, "low": -9, "high": 9}
+    got = mean_interval(rows.mean(axis=0), rows.std(axis=0, ddof=1), n_rows=20, **options)
+    np.testing.assert_allclose(got, (low, high), rtol=1e-12)
+    assert np.isnan(mean_interval(np.zeros(2), np.zeros(2), n_rows=2, **options)).all()

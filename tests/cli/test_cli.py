@@ -201,7 +201,7 @@ def test_help_says_what_it_does(run):
     code, out, _ = run("--help")
     assert code == 0
     assert "  clsprobe anisotropy store\n" in out
-    for name in ("extract", "info", "anisotropy", "class-gap", "layer-probe", "project", "demo"):
+    for name in ("extract", "info", "anisotropy", "class-gap", "layer-probe", "project", "cls-attention", "demo"):
         assert f"\n  {name} " in out
     assert "..." not in out.split("Commands:")[1]  # no short help is cut
     assert run("--version")[1].startswith("clsprobe, version 0.")

@@ -169,7 +169,9 @@ def test_attention_pooling_equals_the_models_own_attentions(family, tmp_path):
         with torch.no_grad():
             output = eager(**inputs, output_hidden_states=True, output_attentions=True)
         states = (*output.hidden_states[:-1], output.last_hidden_state)
+        attentions = encoder.cls_attentions(encoder.tokenize([text], None, 64)[0])[0]
         for layer in (1, 2):
+            np.testing.assert_allclose(attentions[layer - 1], output.attentions[layer - 1][0, :, 0], rtol=0, atol=1e-5)
             weights = output.attentions[layer - 1][0, :, 0].mean(dim=0)
             expected = (weights[:, None] * states[layer][0]).sum(dim=0).numpy()
             np.testing.assert_allclose(got["attention", layer][row], expected, rtol=0, atol=1e-5)
