@@ -47,7 +47,7 @@ def cls_attention(
     seed: int,
     **options: Any,
 ) -> "Result":
-    """Measure where [CLS] looks, layer by layer and head by head.
+    """Measure where [CLS] looks, by layer and head.
 
     DATA is a file of rows, "hub:NAME[:SPLIT]" or "sample". Per layer, from 1: the share of its attention that [CLS]
     pays to itself, to [SEP], to punctuation and to words, with intervals over rows and beside uniform attention; the

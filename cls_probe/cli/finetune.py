@@ -64,7 +64,7 @@ from cls_probe.reference.recipe import Recipe
     "--seed", type=int, default=Recipe.seed, show_default=True, help="Of weights, order, dropout, sample, split."
 )
 def finetune(base: str, data: str, eval_data: str | None, out: Path, **options: Any) -> None:
-    """Fine-tune an encoder into a classifier by its [CLS] vector.
+    """Fine-tune an encoder into a [CLS] classifier.
 
     BASE is a model folder, a hub id or a short name; DATA and DATA2 are files of labelled rows, or
     "hub:NAME[:SPLIT]". DIR gets the weights, the tokenizer, a model card and metrics.json, and serves as --model
