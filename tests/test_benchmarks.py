@@ -1,4 +1,4 @@
-"""Benchmarks run and print JSON lines; the full run of coverage.py takes two minutes."""
+"""Benchmarks run and print JSON lines; the full run of interval_coverage.py takes two minutes."""
 
 import importlib.util
 import json
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 @pytest.fixture
 def coverage(monkeypatch):
-    spec = importlib.util.spec_from_file_location("coverage_benchmark", FOLDER / "coverage.py")
+    spec = importlib.util.spec_from_file_location("coverage_benchmark", FOLDER / "interval_coverage.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "TRUTH_DRAWS", 200_000)
@@ -22,7 +22,7 @@ def coverage(monkeypatch):
 
 def test_coverage_prints_json_lines_and_a_table(coverage, monkeypatch, capsys):
     monkeypatch.setattr(coverage, "SIZES", [(100, 0.9)])
-    monkeypatch.setattr(sys, "argv", ["coverage.py", "--repetitions", "40"])
+    monkeypatch.setattr(sys, "argv", ["interval_coverage.py", "--repetitions", "40"])
     coverage.main()
     lines, table = capsys.readouterr().out.split("\n\n")
     rows = [json.loads(line) for line in lines.splitlines()]
