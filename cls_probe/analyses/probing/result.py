@@ -159,7 +159,7 @@ class LayerProbeResult(Result):
         notes += [self.meaning, f"{self.n_test} rows predicted, {len(self.label_names)} classes."]
         if self.n_repeated:
             notes.append(
-                f"{self.n_repeated} of them have the text of a row that their probe was trained on, which is no test on "
+                f"{self.n_repeated} of them have the text of a row that their probe was trained on, no test on "
                 "new texts: remove duplicated rows."
             )
         notes += [f"Accuracy without an encoder: {said}.", *self._asked()]
