@@ -150,10 +150,10 @@ class LayerProbeResult(Result):
     def notes(self) -> list[str]:
         """Explain the marks and columns, give the baselines without encoder, the chosen C and the learning curve."""
         notes = []
-        if self.equals:
+        if self.best is not None and self.equals:
             notes.append(
-                f"= these rows cannot tell it from that layer (p > {1 - self.params['confidence']:.2g}, exact McNemar "
-                "test, Holm's correction for the number of layers)"
+                f"= these rows cannot tell it from layer {self.layers[self.best]} (p > "
+                f"{1 - self.params['confidence']:.2g}, exact McNemar test, Holm's correction for the number of layers)"
             )
         said = ", ".join(f"{name} {v:.3f} [{low:.3f}, {high:.3f}]" for name, v, low, high in self._without_encoder())
         notes += [self.meaning, f"{self.n_test} rows predicted, {len(self.label_names)} classes."]

@@ -43,19 +43,21 @@ def simulation():
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_the_truth_of_the_simulation_is_that_of_a_large_sample(simulation, share):
     rng = np.random.default_rng(0)
-    vectors, codes = simulation.draw(rng, 100, share)
+    vectors, codes = simulation.draw(rng, simulation.Setting(100, share))
     probe = Logistic(n_classes=2)
     weights, bias = simulation.rule(probe, vectors, codes)
-    new, true = simulation.draw(rng, 200_000, share)
+    new, true = simulation.draw(rng, simulation.Setting(200_000, share))
     said = new @ weights + bias > 0
     assert (said[:500] == probe.predict(vectors, codes, new[:500]).codes).all()
-    assert simulation.population_accuracy(weights, bias, share) == pytest.approx((said == true).mean(), abs=0.003)
+    assert simulation.population_accuracy(weights, bias, simulation.Setting(100, share)) == pytest.approx(
+        (said == true).mean(), abs=0.003
+    )
 
 
 def test_the_shipped_interval_is_the_simulated_one_and_covers(simulation):
     right = [np.arange(20) % 5 > fold // 2 for fold in range(5)]
     shipped = accuracy_interval(np.concatenate(right), 0.95)[1:]
     assert simulation.intervals(right)["exact"] == pytest.approx(shipped)
-    found = simulation.coverage(100, 0.5, 60, seed=0)["exact"]
+    found = simulation.coverage(simulation.Setting(100, 0.5), 60, seed=0)["exact"]
     assert found["folds"] > 0.85
     assert found["procedure"] > 0.85
