@@ -1,7 +1,7 @@
 """How often intervals of cross-validated accuracy hold the truth: simulated Gaussian classes, closed-form truth.
 
-Two classes in `WIDTH` dimensions, unit variance, means `DISTANCE` apart. Every repetition draws n rows from the
-mixture, trains and tests a probe in 5 stratified folds as layer_probe does, and asks of every interval whether it holds
+Two classes of unit variance, means some distance apart. Every repetition draws n rows from the mixture, trains and
+tests a probe in 5 stratified folds as layer_probe does, and asks of every interval whether it holds
 
 - `folds`: the mean population accuracy of the five probes just trained, and
 - `procedure`: its mean over all repetitions, the expected accuracy of a probe trained on 4/5 of n rows.
@@ -13,6 +13,7 @@ Prints one JSON line for each setting, then a table. Run: python benchmarks/cove
 import argparse
 import json
 import time
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest, norm, t
@@ -20,32 +21,48 @@ from scipy.stats import binomtest, norm, t
 from cls_probe.analyses.probing.classifier import Logistic, stratified_folds
 
 FOLDS = 5
-WIDTH = 10
-DISTANCE = 2.0
-SETTINGS = [(n, share) for share in (0.5, 0.9) for n in (100, 400, 2000)]
 CONFIDENCE = 0.95
 
 
-def draw(rng, n, share):
+class Setting(NamedTuple):
+    """A mixture and a number of rows from it."""
+
+    n: int
+    share: float
+    """Of class 0."""
+    width: int = 10
+    distance: float = 2.0
+    """Between the two means, in standard deviations."""
+
+
+SETTINGS = [Setting(n, share) for share in (0.5, 0.9) for n in (100, 400, 2000)]
+HARD = [Setting(100, 0.5, width=50), Setting(400, 0.5, width=50), Setting(100, 0.5, distance=0.5)]
+"""Probes that nearly interpolate, and classes that lie close together."""
+
+
+def draw(rng, setting):
     """N independent rows, of class 0 with probability `share`; drawn anew until every fold can have every class."""
+    n, share, width, distance = setting
     codes = np.zeros(n, dtype=np.int64)
     while np.bincount(codes, minlength=2).min() < FOLDS:
         codes = (rng.random(n) >= share).astype(np.int64)
-    vectors = rng.normal(size=(n, WIDTH))
-    vectors[:, 0] += DISTANCE * (codes - 0.5)
+    vectors = rng.normal(size=(n, width))
+    vectors[:, 0] += distance * (codes - 0.5)
     return vectors, codes
 
 
-def population_accuracy(weights, bias, share):
-    """P(right) of the rule weights.x + bias > 0 -> class 1, for rows of class 0 with probability `share`."""
+def population_accuracy(weights, bias, setting):
+    """P(right) of the rule weights.x + bias > 0 -> class 1."""
+    share = setting.share
     length = np.linalg.norm(weights)
-    shift = weights[0] * DISTANCE / 2
+    shift = weights[0] * setting.distance / 2
     return share * norm.cdf((shift - bias) / length) + (1 - share) * norm.cdf((shift + bias) / length)
 
 
 def rule(probe, features, codes):
     """Weights and bias in the space of the vectors, from the log odds at the origin and the unit vectors."""
-    points = np.vstack([np.zeros(WIDTH), np.eye(WIDTH)])
+    width = features.shape[1]
+    points = np.vstack([np.zeros(width), np.eye(width)])
     shares = probe.predict(features, codes, points).probabilities
     odds = np.log(shares[:, 1]) - np.log(shares[:, 0])
     return odds[1:] - odds[0], odds[0]
@@ -73,25 +90,25 @@ def intervals(right):
     }
 
 
-def one(rng, n, share):
+def one(rng, setting):
     """Intervals of one repetition, and the mean population accuracy of its probes."""
-    vectors, codes = draw(rng, n, share)
+    vectors, codes = draw(rng, setting)
     probe = Logistic(n_classes=2)
     right, truth = [], []
     for train, test in stratified_folds(codes, FOLDS, int(rng.integers(2**31))):
         weights, bias = rule(probe, vectors[train], codes[train])
         right.append((vectors[test] @ weights + bias > 0) == (codes[test] == 1))
-        truth.append(population_accuracy(weights, bias, share))
+        truth.append(population_accuracy(weights, bias, setting))
     return intervals(right), float(np.mean(truth))
 
 
-def coverage(n, share, repetitions, seed):
+def coverage(setting, repetitions, seed):
     """Share of repetitions whose interval holds the truth, and the mean width, of every interval."""
     start = time.perf_counter()
-    rng = np.random.default_rng([seed, n, round(100 * share)])
-    done = [one(rng, n, share) for _ in range(repetitions)]
+    rng = np.random.default_rng([seed, setting.n, round(100 * setting.share)])
+    done = [one(rng, setting) for _ in range(repetitions)]
     truths = np.array([truth for _, truth in done])
-    line = {"n": n, "largest_class": share, "repetitions": repetitions, "accuracy": float(truths.mean())}
+    line = {**setting._asdict(), "repetitions": repetitions, "accuracy": float(truths.mean())}
     line["sd_of_fold_truth"] = float(truths.std())
     for name in done[0][0]:
         low, high = np.array([found[name] for found, _ in done]).T
@@ -110,18 +127,21 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     lines = []
-    for n, share in SETTINGS:
-        lines.append(coverage(n, share, options.repetitions, options.seed))
+    for setting in [*SETTINGS, *HARD]:
+        lines.append(coverage(setting, options.repetitions, options.seed))
         print(json.dumps(lines[-1]), flush=True)
     names = [name for name in lines[0] if isinstance(lines[0][name], dict)]
     print("\ncoverage of the truth of the folds / of the procedure (mean width)")
-    print(f"{'n':>5} {'classes':>8} {'accuracy':>9} ", *(f"{name:>22}" for name in names))
+    print(f"{'n':>5} {'width':>5} {'classes':>8} {'accuracy':>9} ", *(f"{name:>22}" for name in names))
     for line in lines:
         cells = [
             f"{line[name]['folds']:.3f} / {line[name]['procedure']:.3f} ({line[name]['width']:.3f})" for name in names
         ]
-        classes = "1:1" if line["largest_class"] == 0.5 else "9:1"
-        print(f"{line['n']:>5} {classes:>8} {line['accuracy']:>9.4f} ", *(f"{cell:>22}" for cell in cells))
+        classes = "1:1" if line["share"] == 0.5 else "9:1"
+        print(
+            f"{line['n']:>5} {line['width']:>5} {classes:>8} {line['accuracy']:>9.4f} ",
+            *(f"{cell:>22}" for cell in cells),
+        )
 
 
 if __name__ == "__main__":

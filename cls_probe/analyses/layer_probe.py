@@ -147,6 +147,7 @@ def layer_probe(
         layers=layers,
         label_names=store.label_names,
         n_test=len(split.tested),
+        n_repeated=split.n_repeated,
         **_majority(split, confidence),
         **(_surface(plan) if baselines else {}),
         curve_rows=_curve_rows(split) if curve else None,

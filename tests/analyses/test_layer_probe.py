@@ -70,6 +70,14 @@ def test_planted_classes(planted):
     assert "the probe can only say the majority class (chance)" in result.table()
 
 
+def test_texts_in_both_stores_are_counted():
+    vectors, labels = noisy(n=40)
+    texts = [[f"{side if i > 2 else ''} {i}" for i in range(40)] for side in "ab"]
+    stores = [VectorStore.from_arrays(vectors, labels=labels, texts=some) for some in texts]
+    assert layer_probe(stores[0], test=stores[1]).n_repeated == 3
+    assert layer_probe(stores[0]).n_repeated == 0
+
+
 def test_a_test_store_replaces_the_folds():
     vectors, labels = noisy()
     train, test = (
@@ -163,6 +171,8 @@ def test_control_accuracy_rises_where_texts_recur():
     again = layer_probe(VectorStore.from_arrays(vectors, labels=["a", "b"] * 90, texts=texts))
     assert again.control_accuracy[0] > 0.95
     assert once.control_accuracy[0] < 0.65  # without texts no two rows are the same
+    assert (again.n_repeated, once.n_repeated) == (180, None)
+    assert "180 of them have the text of a row that their probe was trained on" in again.table().replace("\n", " ")
 
 
 def test_the_last_point_of_the_curve_is_the_accuracy_and_the_first_are_fewer_rows():
@@ -219,7 +229,10 @@ def test_layers_that_cannot_be_told_from_the_best_are_marked():
     assert result.p_best[0] < 1e-6
     rows = [line for line in result.table().splitlines() if line[1:9].strip() in ("0", "1", "2")]
     assert sorted(row[0] for row in rows) == [" ", "*", "="]
-    assert "= these rows cannot tell it from that layer (p > 0.05, exact McNemar test" in result.table()
+    assert (
+        f"= these rows cannot tell it from layer {result.layers[result.best]} (p > 0.05, exact McNemar test"
+        in result.table()
+    )
 
 
 def test_what_was_not_asked_for_has_no_column(planted):

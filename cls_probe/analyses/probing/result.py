@@ -39,6 +39,8 @@ class LayerProbeResult(Result):
     """Class names, in the order of the confusion matrices."""
     n_test: int
     """Rows that were predicted: all rows once, out of fold, or those of the test store."""
+    n_repeated: int | None
+    """Rows that were predicted by a probe whose training rows hold the same text; None without texts."""
     accuracy: Floats
     """(n_layers,) share of rows predicted right, in [0, 1]."""
     accuracy_low: Floats
@@ -148,13 +150,18 @@ class LayerProbeResult(Result):
     def notes(self) -> list[str]:
         """Explain the marks and columns, give the baselines without encoder, the chosen C and the learning curve."""
         notes = []
-        if self.equals:
+        if self.best is not None and self.equals:
             notes.append(
-                f"= these rows cannot tell it from that layer (p > {1 - self.params['confidence']:.2g}, exact McNemar "
-                "test, Holm's correction for the number of layers)"
+                f"= these rows cannot tell it from layer {self.layers[self.best]} (p > "
+                f"{1 - self.params['confidence']:.2g}, exact McNemar test, Holm's correction for the number of layers)"
             )
         said = ", ".join(f"{name} {v:.3f} [{low:.3f}, {high:.3f}]" for name, v, low, high in self._without_encoder())
         notes += [self.meaning, f"{self.n_test} rows predicted, {len(self.label_names)} classes."]
+        if self.n_repeated:
+            notes.append(
+                f"{self.n_repeated} of them have the text of a row that their probe was trained on, no test on "
+                "new texts: remove duplicated rows."
+            )
         notes += [f"Accuracy without an encoder: {said}.", *self._asked()]
         if any(self.undefined):
             notes.append("Where a layer is undefined, the probe can only say the majority class (chance).")
@@ -218,19 +225,24 @@ class LayerProbeResult(Result):
                 axes[0].axhline(value, color=grey, linestyle=dash, label=name)
             layer_axis(axes[0], self.layers, "score on rows not trained on")
             axes[0].set_ylim(0, 1.02)
-            axes[0].legend(loc="best", fontsize=7)
+            axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=3, fontsize=7)
             if len(axes) > 1:
                 self._draw_curve(axes[1])
         return figure
 
     def _draw_curve(self, ax: "Axes") -> None:
-        for number, (layer, values) in enumerate(zip(self.layers, self.curve_accuracy, strict=True)):  # type: ignore[arg-type]
-            curve(ax, self.curve_rows, values, label=f"layer {layer}", number=number)
+        assert self.curve_rows is not None
+        assert self.curve_accuracy is not None
+        for number, (layer, values) in enumerate(zip(self.layers, self.curve_accuracy, strict=True)):
+            if not np.isnan(values).all():
+                curve(ax, self.curve_rows, values, label=f"layer {layer}", number=number)
         ax.set_xscale("log")
+        ax.set_xticks(self.curve_rows, list(map(str, self.curve_rows.tolist())))
+        ax.minorticks_off()
         ax.set_xlabel("training rows")
-        ax.set_ylabel("accuracy")
-        ax.set_ylim(0, 1.02)
-        ax.legend(loc="best", fontsize=7)
+        ax.set_ylabel("accuracy on rows not trained on")
+        if ax.lines:
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=4, fontsize=7)
 
 
 def _item(values: Any, i: int) -> Any:

@@ -45,6 +45,15 @@ class Split:
             found += list(zip(store.texts, store.text_pairs or [""] * store.n_rows, strict=True))
         return found
 
+    @property
+    def n_repeated(self) -> int | None:
+        """Test rows whose text is also that of a training row of their fold; None without texts."""
+        if self.texts is None:
+            return None
+        number: dict[Text, int] = {}
+        text = np.array([number.setdefault(key, len(number)) for key in self.texts])
+        return sum(int(np.isin(text[test], text[train]).sum()) for train, test in self.folds)
+
     def features(self, layer: int, pooling: str) -> Floats:
         """Vectors of all rows, (n_rows, hidden_size)."""
         return np.concatenate([store.layer(layer, pooling=pooling).astype(np.float64) for store in self.stores])
