@@ -30,6 +30,7 @@ SHARED_BY_ANALYSES = (
         "geometry",
         "interval",
         "probing",
+        "projection",
         "separation",
         "transform",
     ),
