@@ -21,6 +21,8 @@ _HOMES = {
     "pair_similarity": "cls_probe.analyses.pair_similarity",
     "project": "cls_probe.analyses.project",
     "leaks": "cls_probe.leakage",
+    "export": "cls_probe.exchange",
+    "import_vectors": "cls_probe.exchange",
     "finetune": "cls_probe.reference.finetune",
     "Recipe": "cls_probe.reference.recipe",
     "classify": "cls_probe.reference.evaluate",
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from cls_probe.data import read_pairs as read_pairs
     from cls_probe.data import read_rows as read_rows
     from cls_probe.errors import ClsProbeError as ClsProbeError
+    from cls_probe.exchange import export as export
+    from cls_probe.exchange import import_vectors as import_vectors
     from cls_probe.extraction import extract as extract
     from cls_probe.extraction import self_check as self_check
     from cls_probe.leakage import leaks as leaks
