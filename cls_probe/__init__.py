@@ -20,6 +20,7 @@ _HOMES = {
     "layer_probe": "cls_probe.analyses.layer_probe",
     "pair_similarity": "cls_probe.analyses.pair_similarity",
     "project": "cls_probe.analyses.project",
+    "compare": "cls_probe.comparison",
     "leaks": "cls_probe.leakage",
     "export": "cls_probe.exchange",
     "import_vectors": "cls_probe.exchange",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from cls_probe.analyses.layer_probe import layer_probe as layer_probe
     from cls_probe.analyses.pair_similarity import pair_similarity as pair_similarity
     from cls_probe.analyses.project import project as project
+    from cls_probe.comparison import compare as compare
     from cls_probe.data import read_pairs as read_pairs
     from cls_probe.data import read_rows as read_rows
     from cls_probe.errors import ClsProbeError as ClsProbeError

@@ -13,7 +13,7 @@ ROOT = Path(cls_probe.__file__).parent
 RANKS = [
     {"errors"},
     {"data", "plotting", "result"},
-    {"store", "leakage"},
+    {"store", "leakage", "comparison"},
     {"encoding", "analyses", "exchange"},
     {"extraction", "analyses.__init__"},
     {"reference"},

@@ -12,6 +12,7 @@ import click
 
 from cls_probe.cli.analyses import anisotropy, class_gap, layer_probe, project
 from cls_probe.cli.classify import classify
+from cls_probe.cli.compare import compare
 from cls_probe.cli.demo import demo
 from cls_probe.cli.exchange import export, import_
 from cls_probe.cli.extract import extract
@@ -40,7 +41,7 @@ def cli() -> None:
 
 for _command in (
     *(extract, info, leaks, anisotropy, class_gap, layer_probe, project, pair_similarity),
-    *(export, import_, finetune, classify, demo),
+    *(compare, export, import_, finetune, classify, demo),
 ):
     cli.add_command(_command)
 
