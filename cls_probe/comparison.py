@@ -141,7 +141,7 @@ def compare(
     """
     kinds = dict.fromkeys(type(result).__name__ for result in results)
     if len(results) < 2 or len(kinds) > 1:
-        came = f"{len(results)} result" if len(results) < 2 else f"results of several kinds ({', '.join(kinds)})"
+        came = "fewer than two results" if len(results) < 2 else f"results of several kinds ({', '.join(kinds)})"
         raise InputError(f"comparing {came}; expected two or more of one kind")
     names = tuple(str(r.source.get("model")) for r in results) if names is None else tuple(names)
     if len(names) != len(results) or len(set(names)) != len(names):

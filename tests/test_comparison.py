@@ -63,7 +63,7 @@ def test_another_column(planted, other):
 def test_what_cannot_be_compared(planted, other):
     gaps = [class_gap(planted), class_gap(other)]
     for results, options, message in [
-        (gaps[:1], {}, "comparing 1 result; expected two or more of one kind"),
+        (gaps[:1], {}, "comparing fewer than two results; expected two or more of one kind"),
         ([gaps[0], anisotropy(other)], {}, "results of several kinds \\(ClassGapResult, AnisotropyResult\\)"),
         (gaps, {}, "names are None, None; expected 2 different ones"),
         (gaps, {"names": ["a"]}, "names are a; expected 2 different ones"),

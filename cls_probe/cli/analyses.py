@@ -160,7 +160,7 @@ def layer_probe(store: "VectorStore", test_path: Path | None, baseline_path: Pat
 @click.option("--max-points", type=int, default=5000, show_default=True, help="Rows in the picture, drawn of more.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draws rows and starts UMAP.")
 def project(store: "VectorStore", **options: Any) -> "Result":
-    """Project the vectors on two axes, by principal components or UMAP.
+    """Project the vectors on two axes, by PCA or UMAP.
 
     --csv gives the coordinates of every row, --plot draws a grid of the layers coloured by class; the table says how
     far each picture may be believed: the variance it holds, its trustworthiness, and with labels the share of

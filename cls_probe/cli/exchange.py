@@ -41,7 +41,9 @@ def export(store_path: Path, out: Path, **options: Any) -> None:
 @click.option("--pooling", default="cls", show_default=True, help="What to call vectors without such a name.")
 @click.option("--overwrite", is_flag=True, help="Replace the store in the folder.")
 def import_(file: Path, **options: Any) -> None:
-    """Make a store of vectors from anywhere, for every analysis.
+    """Make a store of vectors from anywhere.
+
+    It gets every analysis.
 
     FILE is .npy, .npz, .parquet or .hdf5: arrays or columns of lists named POOLING.LAYER such as cls.6, or a single one
     of shape (n_rows, hidden_size) or (n_rows, n_states, hidden_size); texts and labels beside them where there are any.

@@ -127,7 +127,7 @@ def test_a_sample_keeps_the_row_numbers_and_says_so(planted):
     np.testing.assert_array_equal(result.explained_variance_ratio, whole.explained_variance_ratio)
     assert result.labels == tuple("abc"[row % 3] for row in result.rows)
     assert [record["row"] for record in result.records()[:30]] == result.rows.tolist()
-    assert "30 of 90 rows, drawn with seed 5; PCA is fitted on all." in result.table()
+    assert "30 of 90 rows, drawn with seed 5; the principal components are those of all." in result.table()
     assert result.plot().get_suptitle() == "30 of 90 rows, drawn with seed 5"
     assert whole.plot().get_suptitle() == ""
     assert project(planted, max_points=30, seed=6).rows.tolist() != result.rows.tolist()

@@ -78,9 +78,8 @@ class ProjectResult(Result):
 
     title = "Projection: the vectors of a layer on two axes"
     meaning = (
-        "What a picture shows need not be there. PC1, PC2: share of the variance that each axis shows. trust: how few "
-        "neighbours in the picture come from afar in the full space, at most 1. The coordinates come with --csv, "
-        "--json or --plot."
+        "What a picture shows need not be there. trust: how few neighbours in the picture come from afar in the full "
+        "space, at most 1. The coordinates come with --csv, --json or --plot."
     )
     documented = (
         METHOD,
@@ -149,18 +148,23 @@ class ProjectResult(Result):
 
     def notes(self) -> list[str]:
         """Explain, and tell the neighbours, the sample and what a seed is good for."""
-        metric, n_points = self.params["metric"], len(self.rows)
-        notes = [self.meaning, f"Neighbours: k = {self.k} in the picture, {metric} in the full space."]
+        notes = [self.meaning]
+        if "pca" in self.methods:
+            notes.append("PC1, PC2: share of the variance that each axis shows.")
+        notes.append(f"Neighbours: k = {self.k} in the picture, {self.params['metric']} in the full space.")
         if self.labels is not None:
             notes.append(
-                f"own class: share of the k nearest that have the row's class; by chance {self._chance():.3f}."
+                f"own class: share of the k nearest that have the row's class; by chance {self._chance():.3f}. Where "
+                "it exceeds that of the full space, the picture shows more order than there is."
             )
         if self.sampled:
-            notes.append(f"{self.sampled}; PCA is fitted on all.")
-        if "umap" not in self.methods:
-            return notes
-        asked = self.params["n_neighbors"]
-        if asked >= n_points:
+            fitted = "; the principal components are those of all" if "pca" in self.methods else ""
+            notes.append(f"{self.sampled}{fitted}.")
+        return [*notes, *self._about_umap()] if "umap" in self.methods else notes
+
+    def _about_umap(self) -> list[str]:
+        notes, asked, n_points = [], self.params["n_neighbors"], len(self.rows)
+        if asked > n_points:
             notes.append(f"UMAP looked at {n_points} neighbours at most, not at {asked}: there are no more rows.")
         if self.params["align"]:
             notes.append("The layers are laid out together (aligned), so that a row keeps its place where it can.")
@@ -225,10 +229,10 @@ class ProjectResult(Result):
         _draw(ax, self.coordinates[i], codes)
         if self.methods[i] == "pca":
             first, second = self.explained_variance_ratio[i]
-            ax.set_xlabel(f"PC1 ({first:.1%} of variance)\n{self._believed(i)}")
-            ax.set_ylabel(f"PC2 ({second:.1%})")
+            ax.set_xlabel(f"PC1 ({first:.1%} of variance)\n{self._believed(i)}", fontsize=8)
+            ax.set_ylabel(f"PC2 ({second:.1%})", fontsize=8)
             return
-        ax.set_xlabel(self._believed(i))
+        ax.set_xlabel(self._believed(i), fontsize=8)
         ax.grid(visible=self.params["align"])
         ax.tick_params(labelbottom=False, labelleft=False, length=0)
         if self.params["align"]:
@@ -262,7 +266,7 @@ def _draw(ax: "Axes", points: Floats, codes: Sequence[int]) -> None:
 
     mixed = np.random.default_rng(0).permutation(len(points))
     looks = [_look(codes[point]) for point in mixed]
-    size = float(np.clip(20000 / len(points), 1.5, 18))
+    size = float(np.clip(10000 / len(points), 1.5, 18))
     colours = [look["color"] for look in looks]
     x, y = points[mixed].T
     drawn = ax.scatter(x, y, size, c=colours, alpha=0.7, linewidths=0, rasterized=len(points) > 2000)
