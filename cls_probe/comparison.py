@@ -28,6 +28,8 @@ class CompareResult(Result):
     """Column that is compared, as the results document it."""
     heading: str
     """The column in words."""
+    number_format: str
+    """Format of its numbers in the text table."""
     names: tuple[str, ...]
     """Name of every result, in the order given."""
     curves: tuple[str, ...]
@@ -88,8 +90,11 @@ class CompareResult(Result):
             row = rows.setdefault(record["layer"], {"layer": record["layer"], **empty, "undefined": ""})
             row |= {f"{record['result']}{end}": record.get(key) for end, key in ends.items()}
             if record["undefined"]:
-                row["undefined"] = f"{record['result']}: {record['undefined']}"
-        columns = [Column(name=name, meaning="", heading=name, format=".4g", interval=True) for name in self.names]
+                before = f"{row['undefined']}; " if row["undefined"] else ""
+                row["undefined"] = f"{before}{record['result']}: {record['undefined']}"
+        columns = [
+            Column(name=name, meaning="", heading=name, format=self.number_format, interval=True) for name in self.names
+        ]
         return (LAYER, *columns, UNDEFINED), [rows[layer] for layer in sorted(rows)]
 
     def notes(self) -> list[str]:
@@ -158,6 +163,7 @@ def compare(
         compared=next(iter(kinds)),
         column=chosen.name,
         heading=chosen.heading or chosen.name.replace("_", " "),
+        number_format=chosen.format,
         names=names,
         curves=tuple(name for name, _ in found),
         layers=tuple(record["layer"] for _, record in found),

@@ -51,6 +51,13 @@ def test_the_table_has_a_column_for_each_result_and_the_figure_a_curve(planted, 
     assert result.plot(own) is own.get_figure()
 
 
+def test_the_table_gives_every_reason_and_the_digits_of_the_column(planted):
+    result = compare([anisotropy(planted)] * 2, names=["a", "b"])
+    lines = result.table().splitlines()
+    assert "layer 0: undefined: a: all vectors are the same; b: all vectors are the same" in lines
+    assert lines[4].split() == ["0", "1.0000", "1.0000"]
+
+
 def test_another_column(planted, other):
     result = compare([anisotropy(planted), anisotropy(other)], names=["a", "b"], column="norm_mean")
     np.testing.assert_array_equal(result.value[:3], anisotropy(planted).norm_mean)
