@@ -20,8 +20,11 @@ _HOMES = {
     "layer_probe": "cls_probe.analyses.layer_probe",
     "pair_similarity": "cls_probe.analyses.pair_similarity",
     "project": "cls_probe.analyses.project",
+    "compare": "cls_probe.comparison",
     "leaks": "cls_probe.leakage",
     "cls_attention": "cls_probe.attention.measure",
+    "export": "cls_probe.exchange",
+    "import_vectors": "cls_probe.exchange",
     "finetune": "cls_probe.reference.finetune",
     "Recipe": "cls_probe.reference.recipe",
     "classify": "cls_probe.reference.evaluate",
@@ -38,9 +41,12 @@ if TYPE_CHECKING:
     from cls_probe.analyses.pair_similarity import pair_similarity as pair_similarity
     from cls_probe.analyses.project import project as project
     from cls_probe.attention.measure import cls_attention as cls_attention
+    from cls_probe.comparison import compare as compare
     from cls_probe.data import read_pairs as read_pairs
     from cls_probe.data import read_rows as read_rows
     from cls_probe.errors import ClsProbeError as ClsProbeError
+    from cls_probe.exchange import export as export
+    from cls_probe.exchange import import_vectors as import_vectors
     from cls_probe.extraction import extract as extract
     from cls_probe.extraction import self_check as self_check
     from cls_probe.leakage import leaks as leaks

@@ -7,6 +7,7 @@ from typing import Any
 from cls_probe.analyses import ANALYSES
 from cls_probe.analyses.pair_similarity import PairSimilarityResult
 from cls_probe.attention.result import ClsAttentionResult
+from cls_probe.comparison import CompareResult
 from cls_probe.errors import InputError
 from cls_probe.leakage import LeaksResult
 from cls_probe.reference.evaluate import ClassifyResult
@@ -22,7 +23,7 @@ def load_result(path: str | Path) -> Result:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable JSON file ({error})") from error
     kind = content.get("kind") if isinstance(content, dict) else None
-    others = (ClassifyResult, ClsAttentionResult, LeaksResult, PairSimilarityResult)
+    others = (ClassifyResult, ClsAttentionResult, CompareResult, LeaksResult, PairSimilarityResult)
     kinds: tuple[type[Result], ...] = (*(analysis.result for analysis in ANALYSES), *others)
     for result in kinds:
         if result.__name__ == kind:

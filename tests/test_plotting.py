@@ -47,7 +47,7 @@ def test_class_names_in_scripts_without_a_font_are_drawn_as_code_points(tmp_path
 
 
 def test_more_classes_than_colours_look_different(planted):
-    from cls_probe.analyses.project import _look
+    from cls_probe.analyses.projection.result import _look
 
     assert len({tuple(_look(i).values()) for i in range(40)}) == 40
 

@@ -8,7 +8,8 @@ from cls_probe.analyses.anisotropy_result import AnisotropyResult
 from cls_probe.analyses.class_gap import ClassGapResult, class_gap
 from cls_probe.analyses.compare_transforms import CompareTransformsResult, compare_transforms
 from cls_probe.analyses.layer_probe import LayerProbeResult, layer_probe
-from cls_probe.analyses.project import ProjectResult, project
+from cls_probe.analyses.project import project
+from cls_probe.analyses.projection.result import ProjectResult
 from cls_probe.result import Result
 
 __all__ = ["ANALYSES", "Analysis"]

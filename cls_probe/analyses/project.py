@@ -1,135 +1,53 @@
-"""Projection: the vectors of a layer on two axes, to look at."""
+"""Projection: the vectors of a layer on two axes, to look at, with a measure of how far to believe it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cls_probe.analyses.cloud import SAME, Cloud
-from cls_probe.plotting import COLOURS, MARKERS, drawable, panels, style
-from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, number_or_none
+from cls_probe.analyses.projection.faithfulness import (
+    METRICS,
+    as_space,
+    distances,
+    own_class_share,
+    trustworthiness,
+)
+from cls_probe.analyses.projection.layout import load_umap, umap_layouts
+from cls_probe.analyses.projection.result import ProjectResult
+from cls_probe.errors import InputError
 from cls_probe.store import VectorStore
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+Floats = NDArray[np.float64]
+Picture = dict[str, Any]
 
-_GRID_COLUMNS = 4
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ProjectResult(Result):
-    """Coordinates of every row in every layer asked for; NaN stands for undefined."""
-
-    layers: tuple[int, ...]
-    """Indices into hidden_states, 0 = embedding output."""
-    label_names: tuple[str, ...]
-    """Class names, empty without labels."""
-    labels: tuple[str, ...] | None
-    """(n_rows,) class of every row, or None."""
-    coordinates: NDArray[np.float64]
-    """(n_layers, n_rows, 2) scores on the first two principal components, in the units of the vectors."""
-    explained_variance_ratio: NDArray[np.float64]
-    """(n_layers, 2) share of the variance about the mean that each component takes, in [0, 1]."""
-    undefined: tuple[str, ...]
-    """(n_layers,) why a layer has no projection, "" where it has one."""
-
-    title = "Projection: [CLS] on its first two principal components"
-    meaning = (
-        "PC1, PC2: share of the variance that each axis shows; what the picture leaves out is 1 minus their sum. "
-        "The coordinates themselves come with --csv, --json or --plot."
-    )
-    documented = (
-        Column(name="layer", meaning=LAYER.meaning),
-        Column(name="row", meaning="number of the row, from 0"),
-        Column(name="label", meaning="class of the row, empty without labels"),
-        Column(name="x", meaning="score on the first principal component"),
-        Column(name="y", meaning="score on the second principal component"),
-        UNDEFINED,
-    )
-
-    def records(self) -> list[Record]:
-        """One row for each layer and row."""
-        return [
-            {
-                "layer": layer,
-                "row": row,
-                "label": "" if self.labels is None else self.labels[row],
-                "x": number_or_none(x),
-                "y": number_or_none(y),
-                "undefined": self.undefined[i],
-            }
-            for i, layer in enumerate(self.layers)
-            for row, (x, y) in enumerate(self.coordinates[i].tolist())
-        ]
-
-    def summary(self) -> tuple[Sequence[Column], Sequence[Record]]:
-        """Show one row a layer: how much of the variance the picture holds."""
-        shares = [
-            Column(name="pc1", meaning="", heading="PC1", format=".3f"),
-            Column(name="pc2", meaning="", heading="PC2", format=".3f"),
-            Column(name="both", meaning="", heading="PC1 + PC2", format=".3f"),
-        ]
-        rows = [
-            {
-                "layer": layer,
-                "pc1": number_or_none(ratio[0]),
-                "pc2": number_or_none(ratio[1]),
-                "both": number_or_none(ratio.sum()),
-                "undefined": reason,
-            }
-            for layer, ratio, reason in zip(self.layers, self.explained_variance_ratio, self.undefined, strict=True)
-        ]
-        return (LAYER, *shares, UNDEFINED), rows
-
-    def plot(self, ax: "Axes | None" = None) -> "Figure":
-        """Draw a grid of layers coloured by class; on `ax`, the last layer alone."""
-        with style():
-            if ax is not None:
-                figure, axes = panels(ax, 1)
-                self._scatter(axes[0], len(self.layers) - 1)
-            else:
-                figure, axes = _grid(len(self.layers))
-                for i, panel in enumerate(axes):
-                    self._scatter(panel, i)
-            if self.labels is not None:
-                self._legend(figure, axes[0], outside=ax is None)
-        return figure
-
-    def _scatter(self, ax: "Axes", i: int) -> None:
-        ax.set_title(f"layer {self.layers[i]}", fontsize=9)
-        if self.undefined[i]:
-            ax.text(0.5, 0.5, f"undefined:\n{self.undefined[i]}", ha="center", va="center", transform=ax.transAxes)
-            ax.set_xticks([])
-            ax.set_yticks([])
-            return
-        size: Any = float(np.clip(20000 / self.coordinates.shape[1], 1.5, 18))
-        labels = np.array(self.labels if self.labels is not None else [""] * self.coordinates.shape[1])
-        for number, name in enumerate(self.label_names or ("",)):
-            points = self.coordinates[i][labels == name]
-            x, y = points.T
-            ax.scatter(x, y, size, **_look(number), alpha=0.7, linewidths=0, rasterized=len(labels) > 2000)
-        first, second = self.explained_variance_ratio[i]
-        ax.set_xlabel(f"PC1 ({first:.1%} of variance)")
-        ax.set_ylabel(f"PC2 ({second:.1%})")
-
-    def _legend(self, figure: "Figure", ax: "Axes", *, outside: bool) -> None:
-        from matplotlib.lines import Line2D
-
-        names = drawable(self.label_names)
-        handles = [Line2D([], [], linestyle="", markersize=6, label=name, **_look(i)) for i, name in enumerate(names)]
-        if outside:
-            figure.legend(handles=handles, loc="outside lower center", ncols=min(len(names), 5))
-        else:
-            ax.legend(handles=handles)
+METHODS = {"pca": ("pca",), "umap": ("umap",), "both": ("pca", "umap")}
+"""Choice -> methods."""
+_ROUNDING = 1e-11
+"""What float64 leaves of a vector that has no part in the principal components, as a share of its length."""
 
 
 def project(
-    store: VectorStore, *, layers: Sequence[int] | None = None, pooling: str = "cls", transform: str = "none"
+    store: VectorStore,
+    *,
+    layers: Sequence[int] | None = None,
+    pooling: str = "cls",
+    transform: str = "none",
+    method: Literal["pca", "umap", "both"] = "pca",
+    metric: Literal["cosine", "euclidean"] = "cosine",
+    n_neighbors: int = 15,
+    min_dist: float = 0.1,
+    pca_dims: int | None = None,
+    align: bool = False,
+    max_points: int = 5000,
+    seed: int = 0,
 ) -> ProjectResult:
-    """Project the vectors of every layer on their first two principal components (scikit-learn, exact solver).
+    """Project the vectors of every layer on two axes, by principal components or by UMAP.
+
+    Every picture comes with its trustworthiness and, with labels, with the share of neighbours of the same class in
+    the picture and in the full space, which is that of the transformed vectors in all their dimensions.
 
     Parameters
     ----------
@@ -142,61 +60,187 @@ def project(
     transform
         Correction of the vectors, fitted on all rows of a layer: a name of
         :data:`cls_probe.analyses.transform.TRANSFORMS`.
+    method
+        pca (scikit-learn, exact solver, fitted on all rows), umap (umap-learn), or both.
+    metric
+        Distance that UMAP keeps and that the measures take for the truth: cosine or euclidean.
+    n_neighbors
+        Neighbours that UMAP looks at, the row itself among them, and that the measures count, without it. With fewer
+        rows UMAP takes all of the others, and the measures fewer than half of the rows; the notes say so.
+    min_dist
+        How close UMAP may put points, from 0 to 1.
+    pca_dims
+        Take so many principal components of the vectors first, for UMAP alone.
+    align
+        Lay the layers out together, so that a row keeps its place from layer to layer, for UMAP alone.
+    max_points
+        Rows in the picture; of more so many are drawn without replacement. All pairs of them are visited.
+    seed
+        Draws rows and starts UMAP.
 
     Returns
     -------
     ProjectResult
-        Coordinates, (n_layers, n_rows, 2), and explained_variance_ratio; undefined where all vectors are the same
-        or there are fewer than three rows.
+        Coordinates, (n_pictures, n_points, 2); undefined where all vectors are the same, with fewer than three rows,
+        and for UMAP with a zero vector under cosine or fewer than three different vectors.
 
     Raises
     ------
     InputError
-        A transform that does not exist, a layer or pooling that is not stored.
+        Options out of range, a transform that does not exist, a layer or pooling that is not stored.
+    MissingDependencyError
+        umap without the package umap-learn, found before any work.
 
     """
     layers = store.select_layers(layers, pooling=pooling)
-    outcomes = [_one_layer(Cloud(store, layer, pooling=pooling, transform=transform)) for layer in layers]
+    rows = _drawn(store.n_rows, max_points, seed)
+    options: dict[str, Any] = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "seed": seed}
+    _check(method, pca_dims, min(store.hidden_size, len(rows)), align=align, **options)
+    methods = METHODS[method]
+    versions = {"scikit-learn": version("scikit-learn"), **(load_umap() if "umap" in methods else {})}
+    clouds = [Cloud(store, layer, pooling=pooling, transform=transform) for layer in layers]
+    pictures: list[Picture] = []
+    if "pca" in methods:
+        pictures += [_pca(cloud, rows) for cloud in clouds]
+    if "umap" in methods:
+        pictures += _umap(clouds, rows, pca_dims, align=align, **options)
+    k = min(n_neighbors, max((len(rows) - 1) // 2, 1))
+    codes = None if store.labels is None else store.codes[rows]
+    for cloud, picture in zip(clouds * len(methods), pictures, strict=True):
+        picture |= _measures(cloud, rows, picture, metric, k, codes)
     return ProjectResult(
-        params={"layers": layers, "pooling": pooling, "transform": transform, "method": "pca"},
+        params={
+            **{"layers": layers, "pooling": pooling, "transform": transform, "method": method, **options},
+            **{"pca_dims": pca_dims, "align": align, "max_points": max_points, "versions": versions},
+        },
         source=store.source,
-        layers=layers,
+        methods=tuple(name for name in methods for _ in layers),
+        layers=layers * len(methods),
+        rows=rows,
         label_names=store.label_names,
-        labels=store.labels,
-        coordinates=np.array([coordinates for coordinates, *_ in outcomes]),
-        explained_variance_ratio=np.array([ratio for _, ratio, _ in outcomes]),
-        undefined=tuple(reason for *_, reason in outcomes),
+        labels=None if store.labels is None else tuple(store.labels[row] for row in rows),
+        k=k,
+        undefined=tuple(picture.pop("undefined") for picture in pictures),
+        **{name: np.array([picture[name] for picture in pictures]) for name in pictures[0]},
     )
 
 
-def _one_layer(cloud: Cloud) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+def _check(
+    method: str,
+    pca_dims: int | None,
+    most: int,
+    *,
+    align: bool,
+    n_neighbors: int,
+    min_dist: float,
+    metric: str,
+    seed: int,
+) -> None:
+    """Refuse options that cannot work, before anything costly."""
+    if method not in METHODS:
+        raise InputError(f"method is {method!r:.60}; expected one of {', '.join(METHODS)}")
+    if metric not in METRICS:
+        raise InputError(f"metric is {metric!r:.60}; expected one of {', '.join(METRICS)}")
+    if n_neighbors < 2:
+        raise InputError(f"n_neighbors is {n_neighbors}; expected at least 2")
+    if not 0 <= min_dist <= 1:
+        raise InputError(f"min_dist is {min_dist}; expected 0 to 1")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed is {seed}; expected 0 to {2**32 - 1}")
+    if pca_dims is not None and not 2 <= pca_dims <= most:
+        raise InputError(
+            f"pca_dims is {pca_dims}; expected 2 to {most}, the fewer of rows in the picture and dimensions"
+        )
+    if "umap" not in METHODS[method] and (align or pca_dims is not None):
+        raise InputError("align and pca_dims are for UMAP; choose method umap or both")
+
+
+def _drawn(n_rows: int, max_points: int, seed: int) -> NDArray[np.int64]:
+    """Row numbers in the picture, ascending."""
+    if max_points < 3:
+        raise InputError(f"max_points is {max_points}; expected at least 3")
+    if n_rows <= max_points:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(max(seed, 0)).choice(n_rows, max_points, replace=False))
+
+
+def _pca(cloud: Cloud, rows: NDArray[np.int64]) -> Picture:
     from sklearn.decomposition import PCA
 
     reason = "fewer than three rows" if cloud.n_rows < 3 else SAME if cloud.is_constant else ""
     if not reason and cloud.width < 2:
         reason = "fewer than two dimensions"
     if reason:
-        return np.full((cloud.n_rows, 2), np.nan), np.full(2, np.nan), reason
-    tall = cloud.n_rows > 10 * cloud.width
-    pca = PCA(2, svd_solver="covariance_eigh" if tall else "full")
-    return pca.fit_transform(cloud.array()), pca.explained_variance_ratio_, ""
+        return _picture(len(rows), reason)
+    vectors = cloud.array()
+    pca = PCA(2, svd_solver="covariance_eigh" if cloud.n_rows > 10 * cloud.width else "full")
+    scores = pca.fit_transform(vectors)[rows]
+    return _picture(len(rows), "", scores, pca.explained_variance_ratio_)
 
 
-def _look(number: int) -> dict[str, Any]:
-    """Colour and marker of a class: colours repeat after eight classes, with another marker."""
+def _umap(
+    clouds: Sequence[Cloud], rows: NDArray[np.int64], pca_dims: int | None, *, align: bool, **options: Any
+) -> list[Picture]:
+    """Pictures of all layers, laid out one by one or together."""
+    pictures: dict[int, Picture] = {}
+    spaces: dict[int, Floats] = {}
+    for cloud in clouds:
+        reason, space = _space(cloud, rows, pca_dims, options["metric"])
+        if reason:
+            pictures[cloud.layer] = _picture(len(rows), reason)
+        elif align:
+            spaces[cloud.layer] = space
+        else:
+            pictures[cloud.layer] = _picture(len(rows), "", *umap_layouts([space], **options))
+    if spaces:
+        laid = umap_layouts(list(spaces.values()), **options)
+        pictures |= {layer: _picture(len(rows), "", points) for layer, points in zip(spaces, laid, strict=True)}
+    return [pictures[cloud.layer] for cloud in clouds]
+
+
+def _space(cloud: Cloud, rows: NDArray[np.int64], pca_dims: int | None, metric: str) -> tuple[str, Floats]:
+    """Why UMAP cannot lay out a layer, or "" and the points whose neighbours it shall keep, (n_points, width)."""
+    from sklearn.decomposition import PCA
+
+    none = np.empty((0, 0))
+    if cloud.n_rows < 3 or cloud.is_constant:
+        return "fewer than three rows" if cloud.n_rows < 3 else SAME, none
+    if metric == "cosine" and cloud.degenerate:
+        return cloud.degenerate, none
+    space = cloud.array()[rows]
+    if pca_dims is not None and pca_dims < space.shape[1]:
+        sizes = _ROUNDING * np.linalg.norm(space, axis=1)
+        space = PCA(pca_dims, svd_solver="full").fit_transform(space)
+        zero = np.flatnonzero(np.linalg.norm(space, axis=1) <= sizes)
+        if metric == "cosine" and zero.size:
+            return f"row {rows[zero[0]]} is a zero vector after the first {pca_dims} principal components", none
+    space = as_space(space, metric)
+    return ("fewer than three different vectors" if len(np.unique(space, axis=0)) < 3 else ""), space
+
+
+def _measures(
+    cloud: Cloud, rows: NDArray[np.int64], picture: Mapping[str, Any], metric: str, k: int, codes: Any
+) -> Picture:
+    """Compare the neighbours in a picture with those in the full space."""
+    if picture["undefined"]:
+        return {}
+    if metric == "cosine" and cloud.degenerate:
+        return {"undefined": f"trustworthiness: {cloud.degenerate}"}
+    between = distances(as_space(cloud.array()[rows], metric), metric)
+    measures = {"trustworthiness": trustworthiness(between, picture["coordinates"], k)}
+    if codes is not None:
+        measures["own_class_full"] = own_class_share(between, codes, k)
+        measures["own_class"] = own_class_share(distances(picture["coordinates"], "euclidean"), codes, k)
+    return measures
+
+
+def _picture(n_points: int, reason: str, coordinates: Floats | None = None, ratio: Any = (np.nan, np.nan)) -> Picture:
+    """One picture before it is measured; without coordinates it is undefined."""
     return {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[(number + number // len(COLOURS)) % len(MARKERS)],
+        "undefined": reason,
+        "coordinates": np.full((n_points, 2), np.nan) if coordinates is None else coordinates,
+        "explained_variance_ratio": ratio,
+        "trustworthiness": np.nan,
+        "own_class": np.nan,
+        "own_class_full": np.nan,
     }
-
-
-def _grid(n_panels: int) -> "tuple[Figure, list[Axes]]":
-    from matplotlib.figure import Figure
-
-    n_columns = min(n_panels, _GRID_COLUMNS)
-    n_lines = -(-n_panels // n_columns)
-    figure = Figure(figsize=(max(2.7 * n_columns, 4.2), 2.6 * n_lines + 0.5), layout="constrained")
-    axes = list(figure.subplots(n_lines, n_columns, squeeze=False).flat)
-    for spare in axes[n_panels:]:
-        spare.remove()
-    return figure, axes[:n_panels]

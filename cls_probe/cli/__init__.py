@@ -13,7 +13,9 @@ import click
 from cls_probe.cli.analyses import anisotropy, class_gap, layer_probe, project
 from cls_probe.cli.classify import classify
 from cls_probe.cli.cls_attention import cls_attention
+from cls_probe.cli.compare import compare
 from cls_probe.cli.demo import demo
+from cls_probe.cli.exchange import export, import_
 from cls_probe.cli.extract import extract
 from cls_probe.cli.finetune import finetune
 from cls_probe.cli.info import info
@@ -40,7 +42,7 @@ def cli() -> None:
 
 for _command in (
     *(extract, info, leaks, anisotropy, class_gap, layer_probe, project, pair_similarity, cls_attention),
-    *(finetune, classify, demo),
+    *(compare, export, import_, finetune, classify, demo),
 ):
     cli.add_command(_command)
 

@@ -137,11 +137,34 @@ def layer_probe(store: "VectorStore", test_path: Path | None, baseline_path: Pat
 @click.command()
 @analysis_command
 @transform_option()
+@click.option(
+    "--method", type=click.Choice(["pca", "umap", "both"]), default="pca", show_default=True, help="How to project."
+)
+@click.option(
+    "--metric",
+    type=click.Choice(["cosine", "euclidean"]),
+    default="cosine",
+    show_default=True,
+    help="Distance that UMAP keeps and that the measures of a picture take for the truth.",
+)
+@click.option(
+    "--n-neighbors",
+    type=int,
+    default=15,
+    show_default=True,
+    help="Neighbours that UMAP looks at and that the measures count.",
+)
+@click.option("--min-dist", type=float, default=0.1, show_default=True, help="How close UMAP may put points.")
+@click.option("--pca-dims", type=int, metavar="N", help="Take N principal components first, for UMAP.")
+@click.option("--align", is_flag=True, help="Lay the layers out together, so that a row keeps its place, for UMAP.")
+@click.option("--max-points", type=int, default=5000, show_default=True, help="Rows in the picture, drawn of more.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws rows and starts UMAP.")
 def project(store: "VectorStore", **options: Any) -> "Result":
-    """Project the vectors on two principal components.
+    """Project the vectors on two axes, by PCA or UMAP.
 
-    --csv gives the coordinates of every row, --plot draws a grid of the layers coloured by class; the table says
-    how much of the variance each picture holds.
+    --csv gives the coordinates of every row, --plot draws a grid of the layers coloured by class; the table says how
+    far each picture may be believed: the variance it holds, its trustworthiness, and with labels the share of
+    neighbours of the same class in the picture and in the full space.
     """
     from cls_probe.analyses.project import project as analyse
 

@@ -62,13 +62,7 @@ class Rows:
     @cached_property
     def sha256(self) -> str:
         """Hex digest of texts, second texts and labels, in row order."""
-        digest = hashlib.sha256()
-        for column in (self.texts, self.text_pairs, self.labels):
-            digest.update(b"column" if column is not None else b"absent")
-            for value in column or ():
-                data = value.encode()
-                digest.update(len(data).to_bytes(8, "little") + data)
-        return digest.hexdigest()
+        return rows_sha256(self.texts, self.text_pairs, self.labels)
 
     def _check_texts(self, what: str, texts: Sequence[str]) -> None:
         if len(texts) != len(self.texts):
@@ -100,6 +94,17 @@ class Rows:
                 f"{self.place(0)}: the label {labels[0]!r:.60} and those of all {len(labels)} rows differ; "
                 f"expected classes that hold several rows; {advice}"
             )
+
+
+def rows_sha256(*columns: Sequence[str] | None) -> str:
+    """Hex digest of texts, second texts and labels, in this order, None for what there is not."""
+    digest = hashlib.sha256()
+    for column in columns:
+        digest.update(b"column" if column is not None else b"absent")
+        for value in column or ():
+            data = value.encode()
+            digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
 
 
 def label_name(value: object) -> str | None:

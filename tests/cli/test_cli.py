@@ -118,6 +118,33 @@ def test_layer_probe_beside_random_weights(run, store, rows, tiny_model, tmp_pat
     assert "the baseline store holds other rows (rows_sha256 " in err
 
 
+def test_two_stores_in_one_figure(run, store, tmp_path):
+    for seed in (0, 1):
+        args = ["anisotropy", store, "--seed", seed, "--layers", "1,2", "--save", tmp_path / f"s{seed}.json"]
+        assert run(*args)[0] == 0
+    files = [tmp_path / "s0.json", tmp_path / "s1.json"]
+    code, out, err = run("compare", *files, "--plot", tmp_path / "c.png", "--save", tmp_path / "c.json")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[2].split() == ["layer", "s0", "s1"]
+    assert (tmp_path / "c.png").stat().st_size > 1000
+    assert run("compare", *files, "--names", "a,b", "--csv")[1].splitlines()[1].startswith("a,1,mean_cosine,")
+    assert cls_probe.load_result(tmp_path / "c.json").table() + "\n" == out + "\n" * (not out.endswith("\n"))
+
+
+def test_export_and_import(run, store, tmp_path):
+    file = tmp_path / "x.parquet"
+    code, out, err = run("export", store, "--to", "parquet", "--layers", "1-2", "-o", file)
+    assert (code, out, err) == (0, f"{file}: 24 rows, 16 wide\n", "")
+    code, out, err = run("import", file, "-o", tmp_path / "again")
+    assert (code, err) == (0, "")
+    for piece in ("model      arrays", "24 from x.parquet", "2: x 12, y 12", "2 of 3 (1, 2), 16 wide, cls, float32"):
+        assert piece in out
+    assert run("info", tmp_path / "again", "--verify")[0] == 0
+    here, there = (cls_probe.VectorStore.open(tmp_path / name) for name in ("store", "again"))
+    assert here.layer(2).tobytes() == there.layer(2).tobytes()
+    assert run("class-gap", tmp_path / "again", "--csv")[1] == run("class-gap", store, "--layers", "1-2", "--csv")[1]
+
+
 BAD = {
     "no command": (["nothing"], "No such command 'nothing'. (see clsprobe --help)"),
     "no argument": (["anisotropy"], "Missing argument 'STORE'. (see clsprobe anisotropy --help)"),
@@ -139,6 +166,15 @@ BAD = {
     "length": (["extract", "{rows}", "-m", "{model}", "-o", "{tmp}/new", "--max-length", "99"], "expected 3 to 64"),
     "pooling": (["extract", "{rows}", "-m", "{model}", "-o", "{tmp}/new", "--pooling", "cls,x"], "poolings is 'x'"),
     "dtype": (["extract", "{rows}", "--dtype", "int8", "-o", "{tmp}/new"], "'int8' is not one of"),
+    "method": (["project", "{store}", "--method", "tsne"], "'tsne' is not one of"),
+    "align by PCA": (["project", "{store}", "--align"], "align and pca_dims are for UMAP; choose method umap or both"),
+    "one result": (["compare", "{rows}"], "{rows}: not a readable JSON file"),
+    "no result": (["compare"], "comparing fewer than two results; expected two or more"),
+    "export ending": (["export", "{store}", "--to", "npz", "-o", "{tmp}/x.csv"], "expected a name ending in '.npz'"),
+    "export layer": (["export", "{store}", "--to", "npz", "-o", "{tmp}/x.npz", "--layers", "9"], "layer 9 is not in"),
+    "import nothing": (["import", "{tmp}/no.npz", "-o", "{tmp}/new"], "no such file; expected a file of vectors"),
+    "import rows": (["import", "{rows}", "-o", "{tmp}/new"], "the ending '.csv' is not known; expected .npy, .npz"),
+    "import there": (["import", "{tmp}/x.npz", "-o", "{store}"], "holds a store already; name another folder"),
     "not a store": (["extract", "{rows}", "-m", "{model}", "-o", "{tmp}"], "exists and is not a vector store"),
 }
 
