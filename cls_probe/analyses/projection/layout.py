@@ -166,14 +166,18 @@ def _same_row(n_spaces: int, n_points: int) -> NDArray[np.int32]:
 
 @contextmanager
 def _quiet_and_single() -> Iterator[None]:
-    """One thread, which a seed needs to give the same picture, and no word about it."""
-    import numba
+    """One thread, which a seed needs to give the same picture, and no word about it.
 
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    numba's own pool sets the number of OpenMP threads of the process, which torch has too; it is put back.
+    """
+    import numba
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="openmp"), warnings.catch_warnings():
+        threads = numba.get_num_threads()
+        numba.set_num_threads(1)
+        warnings.simplefilter("ignore")
+        try:
             yield
-    finally:
-        numba.set_num_threads(threads)
+        finally:
+            numba.set_num_threads(threads)

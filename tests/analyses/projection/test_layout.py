@@ -72,11 +72,20 @@ def test_three_rows(n_spaces):
 
 
 def test_threads_and_warnings_are_left_as_they_were():
-    import numba
-
-    threads, filters = numba.get_num_threads(), list(warnings.filters)
+    code = (
+        "import torch\n"
+        "import numpy as np\n"
+        "from cls_probe.analyses.projection.layout import umap_layouts\n"
+        "torch.set_num_threads(1)\n"
+        "points = np.random.default_rng(0).normal(size=(40, 5))\n"
+        "umap_layouts([points], metric='cosine', n_neighbors=5, min_dist=0.1, seed=0)\n"
+        "print(torch.get_num_threads())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["1"]
+    filters = list(warnings.filters)
     umap_layouts([groups()], **OPTIONS)
-    assert (numba.get_num_threads(), list(warnings.filters)) == (threads, filters)
+    assert list(warnings.filters) == filters
 
 
 def test_the_number_format_of_the_process_is_left_alone():
