@@ -1,5 +1,7 @@
 """Extraction: rows through the encoder into a store, once; finished stores are opened again."""
 
+import contextlib
+import ctypes
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -134,6 +136,7 @@ def extract(
     with progress_bar(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar:
         for part in writer.missing:
             writer.write(part, *_encode_part(encoder, rows, part, manifest, bar))
+            _give_back_memory()
     writer.finish()
     store = VectorStore.open(folder)
     if on_truncate == "warn" and store.truncated is not None and store.truncated.any():
@@ -315,6 +318,12 @@ def progress_bar(total: int, done: int, show: bool | None, *, name: str = "extra
 
     hide = None if show is None else not show  # None: hidden unless stderr is a terminal
     return tqdm(total=total, initial=done, unit="row", desc=name, disable=hide, smoothing=0.05)
+
+
+def _give_back_memory() -> None:
+    """Give freed memory back to the system: glibc keeps more of it with every new shape of batch."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _version(package: str) -> str:
