@@ -17,7 +17,9 @@ RANKS = [
     {"encoding", "analyses"},
     {"extraction", "analyses.__init__"},
     {"reference"},
-    {"demonstration", "saved"},
+    {"saved"},
+    {"reporting"},
+    {"demonstration"},
     {"cli"},
     {"__main__", "__init__"},
 ]
