@@ -4,6 +4,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const redraws = []; // one function for each chart, run again when the colours change
 const SYMBOLS = ["circle", "rect", "triangle", "diamond", "roundRect", "pin", "arrow", "emptyCircle"];
+const WITHIN = { outerBoundsMode: "same", outerBoundsContain: "all" }; // labels and names of axes stay inside
 const DASHES = ["solid", "dashed", "dotted"];
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -126,7 +127,7 @@ function drawCurves(figure, spec) {
     chart.setOption(
       {
         animation,
-        grid: { left: 8, right: 16, top: 12, bottom: 26, containLabel: true },
+        grid: { left: 4, right: 16, top: 12, bottom: 4, ...WITHIN },
         tooltip: { ...tooltip, trigger: "axis", formatter: (items) => curveTip(spec, hidden, items[0].dataIndex) },
         xAxis: { ...axis, type: "category", data: spec.layers.map(String), name: "layer", nameLocation: "middle", nameGap: 26, splitLine: { show: false } },
         yAxis: { ...axis, type: spec.log ? "log" : "value", scale: true },
@@ -157,7 +158,8 @@ function drawMatrix(figure, spec) {
   const name = element("output", {});
   const slider = element("input", { type: "range", min: 0, max: spec.steps.length - 1, step: 1, "aria-label": spec.step_label || "number" });
   slider.value = spec.start;
-  figure.append(element("figcaption", {}, `${spec.label} by ${spec.down_label} and ${spec.across_label}`.trim()));
+  const places = spec.down_label === spec.across_label ? spec.down_label : `${spec.down_label} (down) and ${spec.across_label} (across)`;
+  figure.append(element("figcaption", {}, `${spec.label} by ${places}`.trim()));
   if (spec.steps.length > 1) figure.append(element("label", { class: "step" }, name, slider));
   figure.append(box);
   box.style.height = `${Math.max(17, 1.7 * spec.down.length + 9)}rem`;
@@ -173,14 +175,14 @@ function drawMatrix(figure, spec) {
     const middle = (low + high) / 2;
     const tip = ({ data: [k, i, value] }) =>
       element("div", { class: "tip" }, `${spec.down_label} ${spec.down[i]}, ${spec.across_label} ${spec.across[k]}: ${shown(value, spec.whole)}`);
-    const names = (list, label, more) => ({ ...axis, type: "category", data: list, name: label, nameLocation: "middle", splitLine: { show: false }, ...more });
+    const names = (list, more) => ({ ...axis, type: "category", data: list, splitLine: { show: false }, ...more });
     chart.setOption({
       animation,
-      grid: { left: 26, right: 12, top: 40, bottom: 30, containLabel: true },
+      grid: { left: 4, right: 12, top: 40, bottom: 4, ...WITHIN },
       tooltip: { ...tooltip, formatter: tip },
       visualMap: { min: low, max: high === low ? low + 1 : high, precision: spec.whole ? 0 : 4, orient: "horizontal", left: "center", top: 0, itemHeight: 110, itemWidth: 12, calculable: false, text: [shown(high, spec.whole), shown(low, spec.whole)], textStyle: { color: colour("muted") }, inRange: { color: [colour("cold"), colour("hot")] } },
-      xAxis: names(spec.across, spec.across_label, { nameGap: 34, axisLabel: { ...axis.axisLabel, interval: 0, width: 70, overflow: "truncate", rotate: spec.across.length > 6 ? 45 : 0, hideOverlap: false } }),
-      yAxis: names(spec.down, spec.down_label, { inverse: true, nameGap: 80, axisLabel: { ...axis.axisLabel, interval: 0, width: 70, overflow: "truncate", hideOverlap: false } }),
+      xAxis: names(spec.across, { rotate: spec.across.length > 5 ? 45 : 0 }),
+      yAxis: { ...names(spec.down), inverse: true },
       series: {
         type: "heatmap",
         data: cells.map((cell) => ({ value: cell, label: { color: cell[2] > middle ? colour("paper") : colour("ink") } })),

@@ -28,6 +28,7 @@ class Panel:
     by: str | None = None
     """Column whose values make a curve each."""
     log: bool = False
+    """Logarithmic axis, unless a value is below 0."""
 
 
 PANELS: dict[type[Result], tuple[Panel, ...]] = {
@@ -41,7 +42,7 @@ PANELS: dict[type[Result], tuple[Panel, ...]] = {
     ),
     AnisotropyResult: (
         Panel(label="mean cosine of distinct pairs", names=("mean_cosine",)),
-        Panel(label="1 - mean cosine (log scale)", names=("cosine_distance",), log=True),
+        Panel(label="1 - mean cosine", names=("cosine_distance",), log=True),
         Panel(label="share of the mean cosine", names=("rogue_share_1", "rogue_share_2", "rogue_share_3")),
         Panel(label="MEV", names=("mev",)),
         Panel(label="share of the first components", names=("pca_top_share", "pca_top10_share")),
@@ -56,7 +57,7 @@ PANELS: dict[type[Result], tuple[Panel, ...]] = {
     ),
     ClassGapResult: (
         Panel(label="mean cosine", names=("within_cosine", "between_cosine")),
-        Panel(label="gap = within - between", names=("gap",)),
+        Panel(label="gap = within - between", names=("gap",), log=True),
         Panel(label="rows nearest to their own centroid", names=("centroid_accuracy",)),
         Panel(label="silhouette", names=("silhouette",)),
         Panel(label="Fisher ratio", names=("fisher_ratio",)),
@@ -82,7 +83,7 @@ def _curves(result: Result, panel: Panel) -> Chart:
     records = result.records()
     layers = list(dict.fromkeys(record["layer"] for record in records))
     groups = list(dict.fromkeys(record[panel.by] for record in records)) if panel.by else [None]
-    curves = []
+    curves: list[dict[str, Any]] = []
     for name, group in itertools.product(panel.names, groups):
         mine = {record["layer"]: record for record in records if panel.by is None or record[panel.by] == group}
         ends = {
@@ -92,8 +93,11 @@ def _curves(result: Result, panel: Panel) -> Chart:
         if any(value is not None for value in ends["values"]):
             curves.append({"name": _heading(result, name) if group is None else group, **ends})
     lines = [{"name": name, "value": value} for name, value in _lines(result, panel)]
+    numbers = [v for curve in curves for end in ("values", "low") for v in curve[end] if v is not None]
+    log = panel.log and all(value >= 0 for value in numbers)
+    label = panel.label + " (log scale)" * log
     return {
-        **{"kind": "curves", "label": panel.label, "log": panel.log, "layers": layers},
+        **{"kind": "curves", "label": label, "log": log, "layers": layers},
         **{"curves": curves, "lines": lines},
     }
 

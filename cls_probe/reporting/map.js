@@ -82,10 +82,10 @@ function drawMap(points) {
     chart.setOption(
       {
         animation,
-        grid: { left: 10, right: 16, top: 14, bottom: 30, containLabel: true },
+        grid: { left: 6, right: 16, top: 14, bottom: 6, ...WITHIN },
         tooltip: { ...tooltip, trigger: "item", formatter: tip },
         xAxis: { ...axis, type: "value", scale: true, name: x, nameLocation: "middle", nameGap: 28, splitNumber: 4 },
-        yAxis: { ...axis, type: "value", scale: true, name: y, nameLocation: "middle", nameGap: 44, splitNumber: 4 },
+        yAxis: { ...axis, type: "value", scale: true, name: y, nameLocation: "middle", nameGap: 36, splitNumber: 4 },
         dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
         series: undefinedBecause ? [] : series(),
       },

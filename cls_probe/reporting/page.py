@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -101,7 +102,7 @@ def _section(i: int, result: Result, charts: Any, download: Any, store_name: str
     return {
         "id": f"result-{i}",
         "number": i,
-        "name": result.title.split(":")[0],
+        "name": _kind(result).replace("_", " ").capitalize(),
         "title": result.title,
         "of": name_of(result.source) if several else "",
         "meaning": result.meaning,
@@ -116,6 +117,11 @@ def _section(i: int, result: Result, charts: Any, download: Any, store_name: str
         "definitions": [column for column in result.columns if not column.name.endswith(("_low", "_high"))],
         "command": command_of(result, store_name),
     }
+
+
+def _kind(result: Result) -> str:
+    """LayerProbeResult -> layer_probe."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(result).__name__.removesuffix("Result")).lower()
 
 
 def _table(result: Result) -> dict[str, Any]:
@@ -146,7 +152,7 @@ def _figure(result: Result) -> str:
 
 def _download(result: Result, results: Sequence[Result]) -> dict[str, Any] | None:
     """Give the CSV and JSON of a result; of a projection what its coordinates on the page lack; None when too large."""
-    name = type(result).__name__.removesuffix("Result").lower()
+    name = _kind(result)
     if isinstance(result, ProjectResult):
         content = json.loads(result.to_json())
         rest = {key: value for key, value in content.items() if key not in ("coordinates", "labels")}

@@ -37,10 +37,10 @@ def points_of(results: Sequence[Result], store: VectorStore | None) -> Shown | N
     first = maps[0]
     maps = [other for other in maps if _same_rows(other.source, first.source)]
     n_rows = first.coordinates.shape[1]
-    rows = np.arange(n_rows)
+    rows = list(range(n_rows))
     notes = []
     if n_rows > MOST_POINTS:
-        rows = np.sort(np.random.default_rng(0).choice(n_rows, MOST_POINTS, replace=False))
+        rows = sorted(np.random.default_rng(0).choice(n_rows, MOST_POINTS, replace=False).tolist())
         notes.append(f"The map shows {MOST_POINTS:,} of {n_rows:,} rows, drawn at random (seed 0).")
     classifier = next(
         (r for r in results if isinstance(r, ClassifyResult) and _same_rows(r.source, first.source)), None
@@ -52,7 +52,7 @@ def points_of(results: Sequence[Result], store: VectorStore | None) -> Shown | N
     else:
         notes.append("The texts are not in the saved results; name the store too, and the map shows them.")
     points: Points = {
-        "rows": rows.tolist() if len(rows) < n_rows else None,
+        "rows": rows if len(rows) < n_rows else None,
         "n_rows": len(rows),
         "texts": texts,
         "names": list(first.label_names),
@@ -92,14 +92,14 @@ def _short(texts: Sequence[str]) -> tuple[list[str], int | None]:
     return short, cut if cut < whole else None
 
 
-def _codes(labels: Sequence[str] | None, names: Sequence[str], rows: NDArray[np.int64]) -> str | None:
+def _codes(labels: Sequence[str] | None, names: Sequence[str], rows: Sequence[int]) -> str | None:
     if labels is None:
         return None
     number = {name: code for code, name in enumerate(names)}
     return _packed(np.array([number[labels[row]] for row in rows], dtype="<u2"))
 
 
-def _map(result: ProjectResult, rows: NDArray[np.int64]) -> dict[str, Any]:
+def _map(result: ProjectResult, rows: Sequence[int]) -> dict[str, Any]:
     method = str(result.params.get("method", "pca")).upper()
     transform = result.params.get("transform", "none")
     return {
@@ -107,7 +107,7 @@ def _map(result: ProjectResult, rows: NDArray[np.int64]) -> dict[str, Any]:
         "layers": list(result.layers),
         "undefined": list(result.undefined),
         "axes": [_axes(result, method, i) for i in range(len(result.layers))],
-        "xy": _packed(result.coordinates[:, rows, :2].astype("<f4")),
+        "xy": _packed(result.coordinates[:, list(rows), :2].astype("<f4")),
     }
 
 

@@ -20,8 +20,10 @@ _NARROW = 0.1
 
 
 def sentences(results: Iterable[Result]) -> list[str]:
-    """Say what the results found; layers that are undefined are said once."""
+    """Say what the results found; the layers that are undefined come last, each reason once."""
+    results = list(results)
     said = [text for result in results for text in _TELL.get(type(result), _nothing)(result)]
+    said += [text for result in results if type(result) in _TELL for text in _undefined(result)]
     return list(dict.fromkeys(said))
 
 
@@ -49,7 +51,7 @@ def _layer_probe(result: LayerProbeResult) -> list[str]:
         )
     if result.baseline_accuracy is not None:
         texts.append(f"With the baseline's weights layer {best} reaches {result.baseline_accuracy[i]:.3f}.")
-    return [*texts, *_undefined(result.layers, result.undefined)]
+    return texts
 
 
 def _against(result: LayerProbeResult, low: float, high: float) -> str:
@@ -70,11 +72,11 @@ def _anisotropy(result: AnisotropyResult) -> list[str]:
         return [f"Anisotropy has no defined layer{_because(result.undefined)}."]
     cosine, layers = result.mean_cosine, result.layers
     least, most = defined[cosine[defined].argmin()], defined[cosine[defined].argmax()]
-    ends = f"{cosine[least]:.3f} at layer {layers[least]}"
+    ends = f"is {_cosine(cosine[least])} at layer {layers[least]}"
     if least != most:
-        ends = f"from {ends} to {cosine[most]:.3f} at layer {layers[most]}"
-    texts = [f"The mean cosine of two rows is {ends}; 0 is what directions without preference give."]
-    return [*texts, *_dominating(result, defined), *_undefined(layers, result.undefined)]
+        ends = f"runs from {ends.removeprefix('is ')} to {_cosine(cosine[most])} at layer {layers[most]}"
+    texts = [f"The mean cosine of two rows {ends}; without a preferred direction it would be near 0."]
+    return [*texts, *_dominating(result, defined)]
 
 
 def _dominating(result: AnisotropyResult, defined: Any) -> list[str]:
@@ -97,10 +99,9 @@ def _class_gap(result: ClassGapResult) -> list[str]:
     chance = "" if result.p_value is None else f", p = {result.p_value[i]:.2g}"
     return [
         f"The class gap is largest at layer {result.layers[i]}: rows of one class have a mean cosine of "
-        f"{result.within_cosine[i]:.3f}, rows of two classes {result.between_cosine[i]:.3f} (gap "
+        f"{_cosine(result.within_cosine[i])}, rows of two classes {_cosine(result.between_cosine[i])} (gap "
         f"{result.gap[i]:.3g}{interval}{chance}); {_percent(result.centroid_accuracy[i])} of the rows lie nearest to "
-        "the centroid of their own class.",
-        *_undefined(result.layers, result.undefined),
+        "the centroid of their own class."
     ]
 
 
@@ -113,7 +114,8 @@ def _compare_transforms(result: CompareTransformsResult) -> list[str]:
         return []
     i = defined[raw[defined].argmax()]
     return [
-        f"Subtracting the mean takes the mean cosine of layer {result.layers[i]} from {raw[i]:.3f} to {centred[i]:.3f}."
+        f"Subtracting the mean takes the mean cosine of layer {result.layers[i]} from {_cosine(raw[i])} to "
+        f"{_cosine(centred[i])}."
     ]
 
 
@@ -169,17 +171,24 @@ _TELL: Mapping[type[Result], Callable[[Any], Sequence[str]]] = {
 }
 
 
-def _undefined(layers: Sequence[int], reasons: Sequence[str]) -> list[str]:
+def _undefined(result: Result) -> list[str]:
     """Name the layers that have no value at all; the reason of a single metric begins with its name and a colon."""
     by_reason: dict[str, list[int]] = {}
-    for layer, reason in zip(layers, reasons, strict=True):
+    for layer, reason in zip(getattr(result, "layers", ()), getattr(result, "undefined", ()), strict=True):
         if reason and ":" not in reason:
             by_reason.setdefault(reason, []).append(layer)
-    return [f"Layer{_s(of)} {_listed(of)}: undefined, {reason}." for reason, of in by_reason.items()]
+    return [f"Undefined: layer{_s(of)} {_listed(of)} ({reason})." for reason, of in by_reason.items()]
 
 
 def _because(reasons: Sequence[str]) -> str:
     return f": {reasons[0]}" if any(reasons) else ""
+
+
+def _cosine(value: float) -> str:
+    """Three places, or as many more as tell it from 1."""
+    places = next((places for places in range(3, 8) if f"{abs(value):.{places}f}" != f"{1:.{places}f}"), 3)
+    text = f"{value:.{places}f}"
+    return text if float(text) else "0.000"
 
 
 def _percent(share: float) -> str:
