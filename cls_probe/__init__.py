@@ -29,6 +29,7 @@ _HOMES = {
     "Recipe": "cls_probe.reference.recipe",
     "classify": "cls_probe.reference.evaluate",
     "load_result": "cls_probe.saved",
+    "report": "cls_probe.reporting.report",
     "ClsProbeError": "cls_probe.errors",
 }
 __all__ = sorted(_HOMES)
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from cls_probe.reference.evaluate import classify as classify
     from cls_probe.reference.finetune import finetune as finetune
     from cls_probe.reference.recipe import Recipe as Recipe
+    from cls_probe.reporting.report import report as report
     from cls_probe.saved import load_result as load_result
     from cls_probe.store import VectorStore as VectorStore
 

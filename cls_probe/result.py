@@ -123,7 +123,7 @@ class Result:
         """Give a text table for people, at most 100 columns wide."""
         columns, records = self.summary()
         shown = [column for column in columns if column.heading is not None]
-        cells = [[_cell(column, record) for column in shown] for record in records]
+        cells = [[cell(column, record) for column in shown] for record in records]
         star = [f"* {self.star}"] if self.best is not None else []
         tables = text_tables([column.heading or "" for column in shown], cells, self.best, self.equals)
         return "\n".join([self.title, "", *tables, *map(_wrapped, [*star, *_reasons(records), *self.notes()])])
@@ -254,7 +254,8 @@ def _check_range(name: str, value: Any, low: float, high: float) -> None:
         raise ValueError(f"{name} is {float(wrong[0])}, outside its range [{low:g}, {high:g}]")
 
 
-def _cell(column: Column, record: Record) -> str:
+def cell(column: Column, record: Record) -> str:
+    """Give a value as tables show it, with its interval where the column says so."""
     value = record[column.name]
     if value is None:
         return "-"

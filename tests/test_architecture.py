@@ -17,7 +17,9 @@ RANKS = [
     {"encoding", "analyses", "exchange"},
     {"extraction", "analyses.__init__"},
     {"reference", "attention"},
-    {"demonstration", "saved"},
+    {"saved"},
+    {"reporting"},
+    {"demonstration"},
     {"cli"},
     {"__main__", "__init__"},
 ]

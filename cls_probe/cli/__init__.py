@@ -21,6 +21,7 @@ from cls_probe.cli.finetune import finetune
 from cls_probe.cli.info import info
 from cls_probe.cli.leaks import leaks
 from cls_probe.cli.pair_similarity import pair_similarity
+from cls_probe.cli.report import report
 from cls_probe.errors import ClsProbeError
 
 HELP = """Measure what is in the [CLS] vector, layer by layer.
@@ -42,7 +43,7 @@ def cli() -> None:
 
 for _command in (
     *(extract, info, leaks, anisotropy, class_gap, layer_probe, project, pair_similarity, cls_attention),
-    *(compare, export, import_, finetune, classify, demo),
+    *(compare, export, import_, report, finetune, classify, demo),
 ):
     cli.add_command(_command)
 

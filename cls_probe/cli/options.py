@@ -97,7 +97,7 @@ def result_command(compute: Callable[..., "Result"]) -> Callable[..., None]:
             "--plot", type=file, metavar="FILE", callback=_check_plot, help="Draw to a .png, .svg or .pdf file."
         ),
         click.option(
-            "--save", type=file, metavar="RESULT.json", callback=_check_file, help="Save the result as JSON too."
+            "--save", type=file, metavar="RESULT.json", callback=check_file, help="Save the result as JSON too."
         ),
         click.option("--json", "form", flag_value="json", help="Print the whole result as JSON."),
         click.option("--csv", "form", flag_value="csv", help="Print the records as CSV."),
@@ -142,7 +142,7 @@ def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -
     return None if value is None else tuple(name.strip() for name in value.split(","))
 
 
-def _check_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+def check_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     """Find out before the work that a file cannot be written."""
     if value is not None and not value.parent.is_dir():
         raise click.BadParameter(f"{value.parent}: no such folder; make it first", ctx, param)
@@ -154,4 +154,4 @@ def _check_file(ctx: click.Context, param: click.Parameter, value: Path | None) 
 def _check_plot(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     if value is not None:
         check_figure_path(value)
-    return _check_file(ctx, param, value)
+    return check_file(ctx, param, value)

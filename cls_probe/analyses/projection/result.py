@@ -109,7 +109,7 @@ class ProjectResult(Result):
                 "label": label,
                 "x": number_or_none(x),
                 "y": number_or_none(y),
-                **self._measures(i),
+                **self.measures(i),
                 "undefined": self.undefined[i],
             }
             for i, layer in enumerate(self.layers)
@@ -139,7 +139,7 @@ class ProjectResult(Result):
                     name: number_or_none(share)
                     for name, share in zip(("pc1", "pc2", "both"), self._shares(i), strict=True)
                 },
-                **self._measures(i),
+                **self.measures(i),
                 "undefined": self.undefined[i],
             }
             for i, layer in enumerate(self.layers)
@@ -198,7 +198,7 @@ class ProjectResult(Result):
                 self._legend(figure, axes[0], outside=ax is None)
         return figure
 
-    def _measures(self, i: int) -> Record:
+    def measures(self, i: int) -> Record:
         """Trustworthiness, and the shares of the own class with labels."""
         measures = {"trustworthiness": number_or_none(self.trustworthiness[i])}
         if self.labels is not None:

@@ -1,0 +1,1 @@
+"""Results -> one self-contained HTML page."""

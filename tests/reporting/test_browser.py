@@ -1,0 +1,91 @@
+"""The page in a real browser, offline, from a file."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import cls_probe
+from cls_probe import VectorStore
+
+BINARY, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+EVIL = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
+SERIES = "return echarts.getInstanceByDom(document.getElementById('map-box')).getOption().series"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    pytest.importorskip("selenium", reason="the package selenium is not installed")
+    if not (BINARY and DRIVER):
+        pytest.skip("chromium or chromedriver is not installed")
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
+    rng = np.random.default_rng(0)
+    texts = [f"text {i}" for i in range(59)] + [EVIL]
+    store = VectorStore.from_arrays(rng.normal(size=(60, 3, 8)), labels=["a", "b", "c"] * 20, texts=texts)
+    out = cls_probe.report(store, out=tmp_path_factory.mktemp("page") / "r.html")
+    options = ChromeOptions()
+    options.binary_location = BINARY
+    for argument in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(options=options, service=Service(DRIVER))
+    driver.get(out.as_uri())
+    yield driver
+    driver.quit()
+
+
+def set_value(browser, name, value):
+    script = (
+        "const e = document.getElementById(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('input'))"
+    )
+    browser.execute_script(script, name, value)
+
+
+def test_opens_without_an_error(browser):
+    assert browser.get_log("browser") == []
+    assert len(browser.execute_script(SERIES)) == 5
+
+
+def test_slider_changes_the_points(browser):
+    set_value(browser, "map-layer", 0)
+    first = browser.execute_script(SERIES)[0]["data"]
+    set_value(browser, "map-layer", 2)
+    assert browser.execute_script(SERIES)[0]["data"] != first
+
+
+def test_search_finds_a_row_and_markup_is_inert(browser):
+    set_value(browser, "map-search", "<script>")
+    found = browser.find_elements("css selector", "#map-found button")
+    assert [EVIL in button.text for button in found] == [True]
+    browser.execute_script("arguments[0].click()", found[0])
+    assert EVIL in browser.find_element("id", "map-detail").text
+    assert browser.execute_script("return window.hurt") is None
+    set_value(browser, "map-search", "")
+
+
+def test_hover_shows_the_text(browser):
+    browser.execute_script(
+        "echarts.getInstanceByDom(document.getElementById('map-box'))"
+        ".dispatchAction({type: 'showTip', seriesIndex: 0, dataIndex: 0})"
+    )
+    assert "text 0" in browser.find_element("css selector", "#map-box .tip").get_attribute("textContent")
+
+
+def test_a_class_is_toggled(browser):
+    button = browser.find_element("css selector", "#map-legend button")
+    for expected in (0, 20):
+        browser.execute_script("arguments[0].click()", button)
+        assert len(browser.execute_script(SERIES)[0]["data"]) == expected
+
+
+def test_nothing_overflows_on_a_phone(browser):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    wide = (
+        "return [...document.querySelectorAll('body *')]"
+        ".filter((e) => e.getBoundingClientRect().right > 391 && !e.closest('.table, pre, nav'))"
+        ".map((e) => `${e.tagName}.${e.className}#${e.id}`)"
+    )
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390, browser.execute_script(wide)
