@@ -49,6 +49,7 @@ def page(
 
     results = sorted(results, key=lambda r: _ORDER.index(type(r)) if type(r) in _ORDER else len(_ORDER))
     shown = points_of(results, store)
+    first_map = next((result for result in results if isinstance(result, ProjectResult)), None)
     origins = {origin(result): result for result in results}
     data: dict[str, Any] = {
         "charts": [charts_of(result) for result in results],
@@ -70,7 +71,11 @@ def page(
         left_out=left_out,
         facts=[(name_of(one.source), facts(one.source, results, store)) for one in origins.values()],
         sections=[
-            _section(i, result, data["charts"][i], data["downloads"][i], store_name, several=len(origins) > 1)
+            _section(
+                *(i, result, data["charts"][i], data["downloads"][i], store_name),
+                several=len(origins) > 1,
+                is_map=result is first_map,
+            )
             for i, result in enumerate(results)
         ],
         map_notes=[] if shown is None else shown.notes,
@@ -97,7 +102,9 @@ def _policy(scripts: Iterable[str]) -> str:
     )
 
 
-def _section(i: int, result: Result, charts: Any, download: Any, store_name: str, *, several: bool) -> dict[str, Any]:
+def _section(
+    i: int, result: Result, charts: Any, download: Any, store_name: str, *, several: bool, is_map: bool
+) -> dict[str, Any]:
     plain = [note for note in result.notes() if note.strip() and "\n" not in note and "  " not in note]
     return {
         "id": f"result-{i}",
@@ -111,7 +118,7 @@ def _section(i: int, result: Result, charts: Any, download: Any, store_name: str
         "table": _table(result),
         "star": result.star if result.best is not None else "",
         "equals": bool(result.equals),
-        "is_map": download is not None and download.get("map") == 0,
+        "is_map": is_map,
         "figure": None if charts or isinstance(result, ProjectResult) else _figure(result),
         "downloads": [] if download is None else [key for key in ("csv", "json") if download.get(key)],
         "definitions": [column for column in result.columns if not column.name.endswith(("_low", "_high"))],

@@ -95,3 +95,11 @@ def test_every_method_has_its_map():
     place = result.methods.index("umap")
     umap = np.frombuffer(base64.b64decode(maps[1]["xy"]), dtype="<f4").reshape(2, 40, 2)
     np.testing.assert_allclose(umap[0], result.coordinates[place], rtol=1e-6)
+
+
+def test_the_map_stands_on_the_page_whatever_was_projected(tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(40, 2, 4))
+    for method in ("pca", "both"):
+        saved = tmp_path / f"{method}.json"
+        saved.write_text(cls_probe.project(VectorStore.from_arrays(vectors), method=method).to_json(), encoding="utf-8")
+        assert written(saved, tmp_path).count('id="map-box"') == 1
