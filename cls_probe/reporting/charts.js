@@ -186,7 +186,7 @@ function drawMatrix(figure, spec) {
       series: {
         type: "heatmap",
         data: cells.map((cell) => ({ value: cell, label: { color: cell[2] > middle ? colour("paper") : colour("ink") } })),
-        label: { show: cells.length <= 150, formatter: ({ data: cell }) => (cell.value[2] === null ? "–" : shown(spec.whole ? cell.value[2] : Number(cell.value[2].toPrecision(3)))) },
+        label: { show: spec.across.length <= 8, formatter: ({ data: cell }) => (cell.value[2] === null ? "–" : shown(spec.whole ? cell.value[2] : Number(cell.value[2].toPrecision(3)))) },
         itemStyle: { borderColor: colour("paper"), borderWidth: 1 },
       },
     });

@@ -8,6 +8,8 @@ from typing import Any
 from cls_probe.analyses import ANALYSES
 from cls_probe.analyses.compare_transforms import CompareTransformsResult
 from cls_probe.analyses.pair_similarity import PairSimilarityResult, pair_similarity
+from cls_probe.attention.measure import cls_attention
+from cls_probe.attention.result import ClsAttentionResult
 from cls_probe.leakage import LeaksResult, leaks
 from cls_probe.reference.evaluate import ClassifyResult, classify
 from cls_probe.result import Result
@@ -41,6 +43,8 @@ def _call(result: Result, store: str) -> tuple[list[str], Callable[..., Result]]
         return ["pair-similarity", source["model"] or store, str(result.params["pairs"])], pair_similarity
     if isinstance(result, ClassifyResult):
         return ["classify", source["rows"], "--model", result.params["model"]], classify
+    if isinstance(result, ClsAttentionResult):
+        return ["cls-attention", source["rows_source"], "--model", result.params["model"]], cls_attention
     if isinstance(result, LeaksResult):
         test = ["--test", source["test_rows"]] if result.n_test is not None else []
         return ["leaks", source["rows"], *test], leaks

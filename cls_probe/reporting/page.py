@@ -176,7 +176,7 @@ def _download(result: Result, results: Sequence[Result]) -> dict[str, Any] | Non
 def _commands(results: Sequence[Result], store_name: str) -> Iterable[str]:
     """Everything in the order in which it is run."""
     for result in results:
-        made = extract_command(result.source, store_name, result.params.get("pooling", "cls"))
-        if made is not None and "pooling" in result.params:
-            yield made
+        if "pooling" in result.params:  # an analysis of a store
+            made = extract_command(result.source, store_name, result.params["pooling"])
+            yield from () if made is None else (made,)
     yield from filter(None, (command_of(result, store_name) for result in results))

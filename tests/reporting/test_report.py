@@ -10,6 +10,7 @@ import pytest
 
 import cls_probe
 from cls_probe import VectorStore
+from cls_probe.analyses import ANALYSES
 from cls_probe.errors import InputError
 from cls_probe.reporting import report as module
 from cls_probe.reporting.page import inert
@@ -103,3 +104,26 @@ def test_the_map_stands_on_the_page_whatever_was_projected(tmp_path):
         saved = tmp_path / f"{method}.json"
         saved.write_text(cls_probe.project(VectorStore.from_arrays(vectors), method=method).to_json(), encoding="utf-8")
         assert written(saved, tmp_path).count('id="map-box"') == 1
+
+
+def test_every_kind_of_result_has_its_section_and_command(tiny_model, planted, tmp_path):
+    rows = cls_probe.read_rows([f"the {word} a b" for word in ("cat", "dog") * 6], labels=["c", "d"] * 6)
+    pairs = cls_probe.read_pairs("sample-pairs")
+    store = cls_probe.extract(pairs.texts, model=tiny_model, out=tmp_path / "store")
+    results = [
+        *(analysis.function(planted) for analysis in ANALYSES),
+        cls_probe.cls_attention(rows, model=tiny_model),
+        cls_probe.leaks(rows),
+        cls_probe.pair_similarity(store, pairs=pairs),
+        cls_probe.compare(
+            [cls_probe.anisotropy(planted), cls_probe.anisotropy(planted, transform="center")], names=["raw", "centred"]
+        ),
+    ]
+    saved = []
+    for number, result in enumerate(results):
+        saved.append(tmp_path / f"{number}.json")
+        saved[-1].write_text(result.to_json(), encoding="utf-8")
+    page = html.unescape(written(saved, tmp_path))
+    assert all(result.title in page for result in results)
+    for command in ("cls-attention texts --model", "leaks texts", "pair-similarity", "anisotropy"):
+        assert f"clsprobe {command}" in page
