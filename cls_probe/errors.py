@@ -23,3 +23,9 @@ class StoreError(ClsProbeError):
 
 class MissingDependencyError(ClsProbeError):
     """An optional package that the request needs and that is not installed."""
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that not every random generator takes."""
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed is {seed}; expected 0 to {2**32 - 1}")

@@ -151,7 +151,9 @@ def self_check(
     source: Any,
     *,
     model: str | Path = DEFAULT_MODEL,
+    random_weights: int | None = None,
     pooling: Sequence[str] | str = "cls",
+    specials: bool = True,
     max_length: int | None = None,
     device: str = "auto",
     dtype: Literal["float32", "float16", "bfloat16"] = "float32",
@@ -162,10 +164,10 @@ def self_check(
     Options are those of :func:`extract`. Raises EncoderError when the vector of a text depends on the texts beside it
     by more than the tolerance.
     """
-    rows, files = read_rows(source, **reading), locate(model)
+    rows, files = read_rows(source, **reading), locate(model, random_weights=random_weights)
     poolings = (pooling,) if isinstance(pooling, str) else tuple(pooling)
     length = files.max_length if max_length is None else max_length
-    wanted = {"poolings": poolings, "specials": True, "max_length": length, "dtype": dtype}
+    wanted = {"poolings": poolings, "specials": specials, "max_length": length, "dtype": dtype}
     _check({**wanted, "part_size": PART_SIZE, "store_dtype": "float32"}, files, "keep")
     return check_encoder(_encoder(files, wanted, device), rows, length)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cls_probe.data import Rows, read_rows
 from cls_probe.data.matching import ENDING, Found, differing, normalised, repeats
 from cls_probe.data.near import NearIndex, check_near
-from cls_probe.errors import InputError
+from cls_probe.errors import check_seed
 from cls_probe.plotting import COLOURS, panels, style
 from cls_probe.result import Column, Record, Result, number_or_none
 
@@ -193,8 +193,7 @@ def leaks(rows: Any, test_rows: Any = None, *, near: float = 0.8, seed: int = 0)
 
     """
     check_near(near)
-    if not 0 <= seed < 2**32:
-        raise InputError(f"seed is {seed}; expected 0 to {2**32 - 1}")
+    check_seed(seed)
     train = _side(rows)
     test = None if test_rows is None else _side(test_rows)
     sides = [train] if test is None else [train, test]

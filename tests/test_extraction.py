@@ -207,6 +207,8 @@ def test_the_self_check_writes_nothing(tiny_model, tmp_path, monkeypatch):
     assert told.n_tokens == (3, 25)
     assert told.difference < told.tolerance == 1e-4
     assert list(tmp_path.iterdir()) == []
+    untrained = extraction.self_check(TEXTS, model=tiny_model, random_weights=1, pooling="mean", specials=False)
+    assert untrained.difference != extraction.self_check(TEXTS, model=tiny_model, pooling="mean").difference
     with pytest.raises(InputError, match="max_length is 65"):
         extraction.self_check(TEXTS, model=tiny_model, max_length=65)
 

@@ -9,7 +9,7 @@ from cls_probe.analyses import geometry
 from cls_probe.analyses.anisotropy_result import DEFAULT_METRICS, METRICS, RANKS, AnisotropyResult
 from cls_probe.analyses.cloud import SAME, Cloud
 from cls_probe.analyses.interval import check_confidence
-from cls_probe.errors import InputError, MissingDependencyError
+from cls_probe.errors import InputError, MissingDependencyError, check_seed
 from cls_probe.store import VectorStore
 
 
@@ -59,6 +59,7 @@ def anisotropy(
 
     """
     check_confidence(confidence)
+    check_seed(seed)
     metrics = _check_metrics(metrics)
     layers = store.select_layers(layers, pooling=pooling)
     clouds = (Cloud(store, layer, pooling=pooling, transform=transform) for layer in layers)

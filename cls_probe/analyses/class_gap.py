@@ -17,7 +17,7 @@ from cls_probe.analyses.separation import (
     permutation_p,
     silhouettes,
 )
-from cls_probe.errors import InputError
+from cls_probe.errors import InputError, check_seed
 from cls_probe.store import VectorStore
 
 __all__ = ["ClassGapResult", "class_gap"]
@@ -72,9 +72,9 @@ def class_gap(
 
     """
     check_confidence(confidence)
-    for name, number in (("permutations", permutations), ("seed", seed)):
-        if number < 0:
-            raise InputError(f"{name} is {number}; expected 0 or more")
+    check_seed(seed)
+    if permutations < 0:
+        raise InputError(f"permutations is {permutations}; expected 0 or more")
     layers = store.select_layers(layers, pooling=pooling)
     sizes = np.bincount(store.codes, minlength=len(store.label_names))
     values = []

@@ -29,7 +29,7 @@ from cls_probe.analyses.probing.scoring import (
 from cls_probe.analyses.probing.split import Split, control_split, same_rows, split_rows
 from cls_probe.analyses.probing.surface import surface_features
 from cls_probe.analyses.transform import check_transform
-from cls_probe.errors import InputError
+from cls_probe.errors import InputError, check_seed
 from cls_probe.result import best_defined
 from cls_probe.store import VectorStore
 
@@ -115,6 +115,7 @@ def layer_probe(
 
     """
     check_confidence(confidence)
+    check_seed(seed)
     layers = store.select_layers(layers, pooling=pooling)
     split = split_rows(store, test, folds, seed)
     _check_solver(c, max_iter, k)

@@ -11,7 +11,7 @@ from cls_probe.analyses.cloud import Cloud
 from cls_probe.analyses.interval import check_confidence
 from cls_probe.analyses.transform import check_transform
 from cls_probe.data import Pairs
-from cls_probe.errors import InputError
+from cls_probe.errors import InputError, check_seed
 from cls_probe.plotting import curve, layer_axis, panels, style
 from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, best_defined, number_or_none, with_interval
 from cls_probe.store import VectorStore
@@ -156,6 +156,7 @@ def pair_similarity(
 
     """
     check_confidence(confidence)
+    check_seed(seed)
     check_transform(transform, store.hidden_size)
     first, second = _places(store, pairs)
     names = tuple(store.poolings if poolings is None else poolings)

@@ -17,7 +17,7 @@ from cls_probe.analyses.projection.faithfulness import (
 )
 from cls_probe.analyses.projection.layout import load_umap, umap_layouts
 from cls_probe.analyses.projection.result import ProjectResult
-from cls_probe.errors import InputError
+from cls_probe.errors import InputError, check_seed
 from cls_probe.store import VectorStore
 
 Floats = NDArray[np.float64]
@@ -145,8 +145,7 @@ def _check(
         raise InputError(f"n_neighbors is {n_neighbors}; expected at least 2")
     if not 0 <= min_dist <= 1:
         raise InputError(f"min_dist is {min_dist}; expected 0 to 1")
-    if not 0 <= seed < 2**32:
-        raise InputError(f"seed is {seed}; expected 0 to {2**32 - 1}")
+    check_seed(seed)
     if pca_dims is not None and not 2 <= pca_dims <= most:
         raise InputError(
             f"pca_dims is {pca_dims}; expected 2 to {most}, the fewer of rows in the picture and dimensions"

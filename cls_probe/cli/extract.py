@@ -10,7 +10,7 @@ from cls_probe.cli.options import layers_option, split_names
 
 _CHECKED = (
     *("text_column", "text_pair_column", "label_column", "no_labels", "limit", "sample"),
-    *("pooling", "max_length", "device", "dtype"),
+    *("pooling", "specials", "max_length", "device", "dtype"),
 )
 """Options that a self-check has too."""
 
@@ -95,12 +95,12 @@ def extract(
     from cls_probe.extraction import extract as run
     from cls_probe.store import describe
 
-    model = model or DEFAULT_MODEL
+    chosen: dict[str, Any] = {"model": model or DEFAULT_MODEL, "random_weights": seed if random_weights else None}
     if check_only:
-        click.echo(self_check(data, model=model, seed=seed, **{name: options[name] for name in _CHECKED}).describe())
+        checked = {name: options[name] for name in _CHECKED}
+        click.echo(self_check(data, seed=seed, **chosen, **checked).describe())
         return
     start = time.perf_counter()
-    drawn = seed if random_weights else None
-    store = run(data, model=model, overwrite=not resume, random_weights=drawn, seed=seed, **options)
+    store = run(data, overwrite=not resume, seed=seed, **chosen, **options)
     click.echo(describe(store))
     click.echo(f"{'seconds':<10} {time.perf_counter() - start:.1f}")

@@ -100,6 +100,8 @@ def test_what_cannot_be_compared(tiny_model, tmp_path):
         pair_similarity(store_of(), pairs=read_pairs([{"text": "unknown", "text_pair": "text 1"}]))
     with pytest.raises(InputError, match="the store holds no single texts"):
         pair_similarity(VectorStore.from_arrays(VECTORS), pairs=PAIRS)
+    with pytest.raises(InputError, match="seed is -1; expected 0 to 4294967295"):
+        pair_similarity(store_of(), pairs=PAIRS, seed=-1)
     with pytest.raises(InputError, match="pooling 'max' is not in the store; it holds cls"):
         pair_similarity(store_of(), pairs=PAIRS, poolings=["max"])
     with pytest.raises(InputError, match="layer 7 is not in the store; it holds layers 0 to 1"):
