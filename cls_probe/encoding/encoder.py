@@ -114,13 +114,9 @@ class Encoder:
         Layer k (from 1) is at k - 1, what block k reads to give state k. For an encoder with the pooling attention;
         its attentions are reduced to the row of [CLS] as soon as a block has run.
         """
-        batch = self._batch(tokens)
-        whole = self._reader is None
         with torch.inference_mode():
-            with self._reading(batch) as rows:
-                output = self.model(**batch.inputs, output_attentions=whole)
-            blocks = [cls_row(block, self._cls_positions(batch)) for block in output.attentions] if whole else rows
-            return torch.stack([block.float() for block in blocks], dim=1).cpu().numpy()
+            _, rows = self._run(self._batch(tokens))
+            return torch.stack([row.float() for row in rows], dim=1).cpu().numpy()
 
     def check(self, tokens: Tokens) -> SelfCheck:
         """Encode texts alone and in one padded batch, and decide whether batches may be padded.
@@ -196,13 +192,18 @@ class Encoder:
     def _batch(self, tokens: Tokens) -> Batch:
         return pad(self.tokenizer, tokens, names=self._names, device=self.device, with_cls=self.has_cls)
 
-    def _states(self, batch: Batch) -> States:
-        """Pool all hidden states of the batch: the plain way, for any architecture."""
+    def _run(self, batch: Batch, **options: Any) -> tuple[Any, list[torch.Tensor]]:
+        """Run the model; its output, and the [CLS] row of every block's attention where a pooling needs it."""
         whole = "attention" in self.poolings and self._reader is None
         with self._reading(batch) as rows:
-            output = self.model(**batch.inputs, output_hidden_states=True, output_attentions=whole)
+            output = self.model(**batch.inputs, output_attentions=whole, **options)
         if whole:
             rows = [cls_row(block, self._cls_positions(batch)) for block in output.attentions]
+        return output, rows
+
+    def _states(self, batch: Batch) -> States:
+        """Pool all hidden states of the batch: the plain way, for any architecture."""
+        output, rows = self._run(batch, output_hidden_states=True)
         states = [self._pool(batch, layer, hidden, rows) for layer, hidden in enumerate(output.hidden_states[:-1])]
         return [*states, self._pool_last(batch, output, rows)]
 
