@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,6 @@ from cls_probe.data.read import Table, guess_column, keep_rows, listed, read_tab
 from cls_probe.data.rows import Rows
 from cls_probe.errors import InputError
 
-SAMPLE_PAIRS = "sample-pairs"
-"""The name that stands for the bundled 60 pairs."""
 FIRST_COLUMNS = ("sentence1", "text1", "text")
 SECOND_COLUMNS = ("sentence2", "text2", "text_pair")
 SCORE_COLUMNS = ("score", "similarity", "similarity_score")
@@ -67,8 +63,7 @@ def read_pairs(
         One line naming the source and the row.
 
     """
-    bundled = source == SAMPLE_PAIRS if isinstance(source, str) else False
-    table = read_table(Path(str(files("cls_probe.data") / "pairs.csv")) if bundled else source)
+    table = read_table(source)
     first = _column(table, "first text", text_column, FIRST_COLUMNS)
     second = _column(table, "second text", text_pair_column, SECOND_COLUMNS)
     score = score_column or guess_column(list(table.columns), SCORE_COLUMNS)
@@ -78,7 +73,7 @@ def read_pairs(
     rows = Rows(
         texts=[table.columns[first][row] for row in keep],
         text_pairs=[table.columns[second][row] for row in keep],
-        source=SAMPLE_PAIRS if bundled else table.source,
+        source=table.source,
         lines=None if table.lines is None else [table.lines[row] for row in keep],
     )
     scores = None if score is None else [table.columns[score][row] for row in keep]

@@ -20,6 +20,9 @@ LABEL_COLUMNS = ("label", "class", "category")
 """Names tried, in this order and in any case, when no label column is named."""
 SAMPLE = "sample"
 """The name that stands for the bundled sample of 400 news items."""
+SAMPLE_PAIRS = "sample-pairs"
+"""The name that stands for the bundled 60 pairs of sentences."""
+_BUNDLED = {SAMPLE: "sample.csv", SAMPLE_PAIRS: "pairs.csv"}
 
 
 def read_rows(
@@ -105,8 +108,8 @@ def read_table(source: Any) -> Table:
     """Read all columns of a source; InputError when it cannot be read."""
     if isinstance(source, str) and source.startswith("hub:"):
         return _from_hub(source.removeprefix("hub:"))
-    if isinstance(source, str) and source == SAMPLE:
-        return replace(_from_path(Path(str(files("cls_probe.data") / "sample.csv"))), source=SAMPLE)
+    if isinstance(source, str) and source in _BUNDLED:
+        return replace(_from_path(Path(str(files("cls_probe.data") / _BUNDLED[source]))), source=source)
     if isinstance(source, str | Path):
         return _from_path(Path(source))
     if hasattr(source, "columns") and hasattr(source, "iloc"):
