@@ -12,7 +12,7 @@ from cls_probe.data.matching import ENDING, Found, differing, normalised, repeat
 from cls_probe.data.near import NearIndex, check_near
 from cls_probe.errors import check_seed
 from cls_probe.plotting import COLOURS, panels, style
-from cls_probe.result import Column, Record, Result, number_or_none
+from cls_probe.result import Column, Record, Result, number_or_none, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +136,7 @@ class LeaksResult(Result):
 
     def _conflict(self, i: int) -> str:
         rows = f"{self.row[i]} ({self.label[i]!s:.20}) and {self.other_row[i]} ({self.other_label[i]!s:.20})"
-        return f"{self.place[i]} {rows}: {_shortened(self.text[i])}"
+        return f"{self.place[i]} {rows}: {shortened(self.text[i], _SHOWN_CHARACTERS)}"
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the share of rows for every kind and place."""
@@ -283,8 +283,3 @@ def _told(prefix: str, rows: Iterable[Rows], numbers: Sequence[int]) -> dict[str
 
 def _both(rows: Rows, row: int) -> str:
     return rows.texts[row] if rows.text_pairs is None else f"{rows.texts[row]} [SEP] {rows.text_pairs[row]}"
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."

@@ -54,22 +54,30 @@ def panels(ax: "Axes | None", n_panels: int, *, width: float = 3.6, height: floa
         figure = ax.get_figure(root=True)
         assert figure is not None
         return figure, [ax]
+    n_lines = -(-n_panels // 4)
+    return grid(n_panels, -(-n_panels // n_lines), width=width, height=height)
+
+
+def grid(
+    n_panels: int, n_columns: int, *, width: float, height: float, least_width: float = 0.0, margin: float = 0.0
+) -> "tuple[Figure, list[Axes]]":
+    """Give a new figure with panels of that size, so many side by side, and a margin below for a legend."""
     from matplotlib.figure import Figure
 
-    n_lines = -(-n_panels // 4)
-    n_columns = -(-n_panels // n_lines)
-    figure = Figure(figsize=(width * n_columns, height * n_lines), layout="constrained")
+    n_lines = -(-n_panels // n_columns)
+    size = max(width * n_columns, least_width), height * n_lines + margin
+    figure = Figure(figsize=size, layout="constrained")
     axes = list(figure.subplots(n_lines, n_columns, squeeze=False).flat)
     for spare in axes[n_panels:]:
         spare.remove()
     return figure, axes[:n_panels]
 
 
-def layer_axis(ax: "Axes", layers: Sequence[int], label: str) -> None:
+def layer_axis(ax: "Axes", layers: Sequence[int], label: str, *, across: str = "layer (0 = embedding output)") -> None:
     """Label the axes of a curve over layers."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_xlabel("layer (0 = embedding output)")
+    ax.set_xlabel(across)
     ax.set_ylabel(label)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlim(min(layers) - 0.4, max(layers) + 0.4)

@@ -232,6 +232,12 @@ def explain(kind: type[Result]) -> str:
     return "\n".join(lines)
 
 
+def shortened(text: str, most: int) -> str:
+    """Put a text on one line of at most so many characters, for a table."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
 def best_defined(values: Sequence[float] | np.ndarray[Any, Any], undefined: Sequence[str]) -> int | None:
     """Position of the largest value among the rows that are defined, the first of equals; None when none is."""
     defined = [i for i, reason in enumerate(undefined) if not reason and not math.isnan(values[i])]

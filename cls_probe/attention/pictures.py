@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.plotting import curve, drawable, panels, style
+from cls_probe.plotting import curve, drawable, grid, layer_axis, panels, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def curves(
             figure, _ = panels(ax, 1)
             for number, name in enumerate(list(_LABELS)[:4]):
                 curve(ax, layers, *_ends(values, name), label=_LABELS[name], number=number)
-            _axis(ax, layers, "share of attention")
+            layer_axis(ax, layers, "share of attention", across="layer")
             ax.legend()
             return figure
         figure, axes = panels(None, len(_LABELS))
@@ -41,7 +41,7 @@ def curves(
             panel.scatter(np.repeat(layers, heads.shape[1]), heads.ravel(), **dots)
             curve(panel, layers, *_ends(values, name), label="mean over heads, with its interval", number=0)
             panel.axhline(uniform[name], color="#666666", linestyle=":", label="uniform attention")
-            _axis(panel, layers, label)
+            layer_axis(panel, layers, label, across="layer")
             panel.set_ylim(0, None if name == "entropy" else 1)
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=len(names))
@@ -58,7 +58,8 @@ def maps(layers: Sequence[int], rows: Mapping[int, tuple[list[str], Floats]], ax
         if ax is not None:
             figure, axes = panels(ax, 1)
         else:
-            figure, axes = _stacked(len(rows), width=1.8 + 0.27 * longest, height=1.5 + 0.22 * len(layers))
+            size = {"width": 1.8 + 0.27 * longest, "height": 1.5 + 0.22 * len(layers)}
+            figure, axes = grid(len(rows), 1, **size, least_width=4.2)
         from matplotlib.colors import PowerNorm
 
         norm = PowerNorm(0.5, vmin=0, vmax=max(float(mass.max()) for _, mass in rows.values()))
@@ -78,19 +79,3 @@ def maps(layers: Sequence[int], rows: Mapping[int, tuple[list[str], Floats]], ax
 def _ends(values: Mapping[str, Floats], name: str) -> list[Floats]:
     """Mean over heads, and the ends of its interval."""
     return [values[key][:, -1] for key in (name, f"{name}_low", f"{name}_high")]
-
-
-def _axis(ax: "Axes", layers: Sequence[int], label: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ax.set_xlabel("layer")
-    ax.set_ylabel(label)
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlim(min(layers) - 0.4, max(layers) + 0.4)
-
-
-def _stacked(n_panels: int, *, width: float, height: float) -> "tuple[Figure, list[Axes]]":
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(max(width, 4.2), height * n_panels), layout="constrained")
-    return figure, list(figure.subplots(n_panels, 1, squeeze=False).flat)

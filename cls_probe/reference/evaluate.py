@@ -14,7 +14,7 @@ from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.errors import InputError
 from cls_probe.plotting import drawable, heat_map, panels, style
 from cls_probe.reference.scores import scores, softmax
-from cls_probe.result import Column, Record, Result, number_or_none, text_table
+from cls_probe.result import Column, Record, Result, number_or_none, shortened, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +109,7 @@ class ClassifyResult(Result):
         """Show the scores class by class, or without labels the first rows."""
         if self.confusion is None:
             first = self.records()[:_SHOWN_ROWS]
-            return self.columns, [{**record, "text": _shortened(record["text"])} for record in first]
+            return self.columns, [{**record, "text": shortened(record["text"], _SHOWN_CHARACTERS)} for record in first]
         scores: Mapping[str, NDArray[np.float64]] = {
             name: getattr(self, name) for name in ("precision", "recall", "f1")
         }
@@ -276,11 +276,6 @@ def _source(rows: Rows, files: ModelFiles) -> dict[str, Any]:
         "rows": rows.source,
         "rows_sha256": rows.sha256,
     }
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
 
 
 def _draw_reliability(ax: "Axes", confidence: Any, accuracy: Any) -> None:

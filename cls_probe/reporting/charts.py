@@ -11,8 +11,9 @@ from cls_probe.analyses.class_gap_result import ClassGapResult
 from cls_probe.analyses.compare_transforms import CompareTransformsResult
 from cls_probe.analyses.pair_similarity import PairSimilarityResult
 from cls_probe.analyses.probing.result import LayerProbeResult
+from cls_probe.attention.result import MEASURES, ClsAttentionResult
 from cls_probe.reference.evaluate import ClassifyResult
-from cls_probe.result import Record, Result, number_or_none
+from cls_probe.result import Result, number_or_none
 
 Chart = dict[str, Any]
 _NAMED_CLASSES = 60
@@ -73,8 +74,8 @@ PANELS: dict[type[Result], tuple[Panel, ...]] = {
 
 def charts_of(result: Result) -> list[Chart]:
     """Give the charts of a result; none where its own figure has to do."""
-    if {"layer", "head"} <= {column.name for column in result.columns}:
-        return list(_head_maps(result))
+    if isinstance(result, ClsAttentionResult):
+        return [_head_map(result)]
     charts = [_curves(result, panel) for panel in PANELS.get(type(result), ())]
     return [chart for chart in charts if chart["curves"]] + list(_class_maps(result))
 
@@ -145,26 +146,16 @@ def _matrix(label: str, names: Sequence[str], steps: Sequence[Any], values: Any,
     }
 
 
-def _head_maps(result: Result) -> Iterator[Chart]:
-    """Give one matrix of layer by head, with a step for every number that the table shows."""
-    records = result.records()
-    layers, heads = (list(dict.fromkeys(record[key] for record in records)) for key in ("layer", "head"))
-    shown = [c for c in result.columns if c.heading is not None and c.name not in ("layer", "head")]
-    numbers = [c for c in shown if all(isinstance(record[c.name], float | int | None) for record in records)]
-    cell = {(record["layer"], record["head"]): record for record in records}
-    if numbers and len(cell) == len(records):
-        yield {
-            **{"kind": "matrix", "label": "", "step_label": "", "start": 0, "whole": False},
-            "steps": [column.heading for column in numbers],
-            "values": [[[_value(cell, i, h, c.name) for h in heads] for i in layers] for c in numbers],
-            **{"across": [str(head) for head in heads], "across_label": "head"},
-            **{"down": [str(layer) for layer in layers], "down_label": "layer"},
-        }
-
-
-def _value(cell: dict[tuple[Any, Any], Record], layer: Any, head: Any, name: str) -> float | None:
-    record = cell.get((layer, head))
-    return None if record is None else record[name]
+def _head_map(result: ClsAttentionResult) -> Chart:
+    """Give a matrix of layer by head, the mean over heads last, with a step for every measure."""
+    n_heads = result.values["entropy"].shape[1] - 1
+    return {
+        **{"kind": "matrix", "label": "", "step_label": "", "start": 0, "whole": False},
+        "steps": [column.heading for column in MEASURES.values()],
+        "values": [[list(map(number_or_none, line)) for line in result.values[name].tolist()] for name in MEASURES],
+        **{"across": [*map(str, range(n_heads)), "all"], "across_label": "head"},
+        **{"down": [str(layer) for layer in result.layers], "down_label": "layer"},
+    }
 
 
 def _heading(result: Result, name: str) -> str:

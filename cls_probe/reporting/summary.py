@@ -120,11 +120,10 @@ def _compare_transforms(result: CompareTransformsResult) -> list[str]:
 
 
 def _project(result: ProjectResult) -> list[str]:
-    ratio: Any = getattr(result, "explained_variance_ratio", None)
-    if ratio is None or np.isnan(ratio).all():
-        return []
-    shown = np.asarray(ratio)[:, :2].sum(axis=1)
+    shown = result.explained_variance_ratio.sum(axis=1)
     defined = np.flatnonzero(~np.isnan(shown))
+    if not defined.size:
+        return []
     least, most = defined[shown[defined].argmin()], defined[shown[defined].argmax()]
     ends = _percent(shown[least]) if least == most else f"{_percent(shown[least])} to {_percent(shown[most])}"
     return [f"The plane of the first two principal components shows {ends} of the variance; the rest is not in sight."]

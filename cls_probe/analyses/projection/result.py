@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.plotting import COLOURS, MARKERS, drawable, panels, style
+from cls_probe.plotting import COLOURS, MARKERS, drawable, grid, panels, style
 from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, number_or_none
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
-
-_GRID_COLUMNS = 4
 
 METHOD = Column(name="method", meaning="pca or umap", heading="method")
 TRUST = Column(
@@ -189,7 +187,8 @@ class ProjectResult(Result):
                 figure, axes = panels(ax, 1)
                 self._scatter(axes[0], len(self.layers) - 1)
             else:
-                figure, axes = _grid(len(self.layers), len(set(self.layers)))
+                n_columns = min(len(set(self.layers)), 4)  # a second method begins a line of its own
+                figure, axes = grid(len(self.layers), n_columns, width=2.7, height=2.6, least_width=4.2, margin=0.7)
                 for i, panel in enumerate(axes):
                     self._scatter(panel, i)
                 if self.sampled:
@@ -281,16 +280,3 @@ def _look(number: int) -> dict[str, Any]:
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[(number + number // len(COLOURS)) % len(MARKERS)],
     }
-
-
-def _grid(n_panels: int, n_layers: int) -> "tuple[Figure, list[Axes]]":
-    """As many panels, up to four side by side; a second method begins a line of its own where the layers fit in one."""
-    from matplotlib.figure import Figure
-
-    n_columns = min(n_layers, _GRID_COLUMNS)
-    n_lines = -(-n_panels // n_columns)
-    figure = Figure(figsize=(max(2.7 * n_columns, 4.2), 2.6 * n_lines + 0.7), layout="constrained")
-    axes = list(figure.subplots(n_lines, n_columns, squeeze=False).flat)
-    for spare in axes[n_panels:]:
-        spare.remove()
-    return figure, axes[:n_panels]
