@@ -45,14 +45,20 @@ class Column:
     """Least and largest value that is possible; a result with a value outside is refused."""
 
 
+def ends(name: str) -> tuple[str, str, str]:
+    """Name a value and the two ends of its interval."""
+    return name, f"{name}_low", f"{name}_high"
+
+
 def with_interval(
     name: str, meaning: str, heading: str | None, number: str, *, range: tuple[float, float] | None = None
 ) -> tuple[Column, Column, Column]:
     """Three columns: a value and the two ends of its interval."""
+    _, low, high = ends(name)
     return (
         Column(name=name, meaning=meaning, heading=heading, format=number, interval=True, range=range),
-        Column(name=f"{name}_low", meaning=f"lower end of the interval of {name}", range=range),
-        Column(name=f"{name}_high", meaning=f"upper end of the interval of {name}", range=range),
+        Column(name=low, meaning=f"lower end of the interval of {name}", range=range),
+        Column(name=high, meaning=f"upper end of the interval of {name}", range=range),
     )
 
 
@@ -242,6 +248,13 @@ def best_defined(values: Sequence[float] | np.ndarray[Any, Any], undefined: Sequ
     """Position of the largest value among the rows that are defined, the first of equals; None when none is."""
     defined = [i for i, reason in enumerate(undefined) if not reason and not math.isnan(values[i])]
     return max(defined, key=lambda i: (values[i], -i), default=None)
+
+
+def ratio(above: Any, below: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Divide element by element; NaN, which stands for undefined, where there is nothing to divide by."""
+    out = np.full(np.shape(below), np.nan)
+    np.divide(above, below, out=out, where=np.asarray(below) > 0)
+    return out
 
 
 def number_or_none(value: float) -> float | None:

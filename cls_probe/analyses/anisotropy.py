@@ -10,6 +10,7 @@ from cls_probe.analyses.anisotropy_result import DEFAULT_METRICS, METRICS, RANKS
 from cls_probe.analyses.cloud import SAME, Cloud
 from cls_probe.analyses.interval import check_confidence
 from cls_probe.errors import InputError, MissingDependencyError, check_seed
+from cls_probe.result import ends
 from cls_probe.store import VectorStore
 
 
@@ -147,7 +148,7 @@ def _norms(cloud: Cloud) -> dict[str, float]:
 
 
 def _columns(name: str, estimate: geometry.Estimate) -> dict[str, float]:
-    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return dict(zip(ends(name), estimate, strict=True))
 
 
 def _missing(values: Mapping[str, float]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cls_probe.analyses import geometry
 from cls_probe.plotting import curve, layer_axis, panels, style
-from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, best_defined, number_or_none, with_interval
+from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, best_defined, ends, number_or_none, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -258,7 +258,7 @@ class AnisotropyResult(Result):
 
     def _ends(self, name: str) -> list[Floats]:
         """Values, and the ends of their interval where there are any."""
-        return [self.values[key] for key in (name, f"{name}_low", f"{name}_high") if key in self.values]
+        return [self.values[key] for key in ends(name) if key in self.values]
 
 
 def _number(name: str, value: float) -> float | int | None:

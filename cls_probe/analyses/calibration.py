@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from cls_probe.result import ratio
+
 N_BINS = 15
 """Equal-width bins of confidence in the calibration error, as in Guo et al. 2017."""
 
@@ -13,13 +15,6 @@ def calibration_bins(
     """Give the expected calibration error, and rows, accuracy and mean confidence of 15 equal-width bins."""
     bins = np.clip(np.ceil(confidence * N_BINS).astype(np.int64) - 1, 0, N_BINS - 1)
     rows = np.bincount(bins, minlength=N_BINS)
-    accuracy = share(np.bincount(bins, weights=right, minlength=N_BINS), rows)
-    mean = share(np.bincount(bins, weights=confidence, minlength=N_BINS), rows)
+    accuracy = ratio(np.bincount(bins, weights=right, minlength=N_BINS), rows)
+    mean = ratio(np.bincount(bins, weights=confidence, minlength=N_BINS), rows)
     return float(np.nansum(rows * np.abs(accuracy - mean)) / len(confidence)), rows, accuracy, mean
-
-
-def share(part: NDArray[np.float64] | NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Part of the whole, element by element; NaN where the whole is 0."""
-    shares = np.full(whole.shape, np.nan)
-    np.divide(part, whole, out=shares, where=whole > 0)
-    return shares

@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 
 from cls_probe.analyses.class_gap_result import NUMBERS, ClassGapResult
 from cls_probe.analyses.cloud import SAME, Cloud, Floats
-from cls_probe.analyses.interval import check_confidence, jackknife_interval, wilson_interval
+from cls_probe.analyses.interval import binomial_interval, check_confidence, jackknife_interval
 from cls_probe.analyses.separation import (
     class_sums,
     fisher_ratio,
-    labelled_units,
+    labelled,
     nearest_centroid_right,
     permutation_p,
     silhouettes,
 )
-from cls_probe.errors import InputError, check_seed
+from cls_probe.errors import InputError
+from cls_probe.result import ends, ratio
 from cls_probe.store import VectorStore
 
 __all__ = ["ClassGapResult", "class_gap"]
@@ -72,9 +73,9 @@ def class_gap(
 
     """
     check_confidence(confidence)
-    check_seed(seed)
-    if permutations < 0:
-        raise InputError(f"permutations is {permutations}; expected 0 or more")
+    for name, number in (("permutations", permutations), ("seed", seed)):
+        if number < 0:
+            raise InputError(f"{name} is {number}; expected 0 or more")
     layers = store.select_layers(layers, pooling=pooling)
     sizes = np.bincount(store.codes, minlength=len(store.label_names))
     values = []
@@ -121,7 +122,7 @@ def _one_layer(cloud: Cloud, sizes: NDArray[np.int64], confidence: float) -> dic
         values |= {"class_cosine": np.where(pairs > 0, 1.0, np.nan), "gap_by_class": np.where(sizes > 1, 0.0, np.nan)}
     if reason:
         return values
-    sums = class_sums(cloud, n_classes)
+    sums = class_sums(cloud, cloud.units(), n_classes)
     values |= _by_class(sums, sizes) | _from_rows(cloud, sums, sizes, confidence)
     return values | {"fisher_ratio": fisher_ratio(cloud, sizes)}
 
@@ -135,7 +136,7 @@ def _too_few(sizes: NDArray[np.int64]) -> str:
 def _by_class(sums: Floats, sizes: NDArray[np.int64]) -> dict[str, Any]:
     """Give the class-by-class matrix of mean cosines, NaN where there is no pair, and what follows from it."""
     totals, pairs = sums @ sums.T - np.diag(sizes), np.outer(sizes, sizes) - np.diag(sizes)
-    matrix = _ratio(totals, pairs)
+    matrix = ratio(totals, pairs)
     others = totals.sum(axis=1) - np.diag(totals), sizes * (sizes.sum() - sizes)
     present = matrix[np.ix_(sizes > 0, sizes > 0)]
     diagonal = np.eye(len(present), dtype=bool)
@@ -145,7 +146,7 @@ def _by_class(sums: Floats, sizes: NDArray[np.int64]) -> dict[str, Any]:
         "class_between_cosine": between,
         "class_gap": within - between,
         "class_cosine": matrix,
-        "gap_by_class": np.diag(matrix) - _ratio(*others),
+        "gap_by_class": np.diag(matrix) - ratio(*others),
     }
 
 
@@ -153,20 +154,18 @@ def _from_rows(cloud: Cloud, sums: Floats, sizes: NDArray[np.int64], confidence:
     """Within, between, gap, silhouette and nearest centroid, from the products of rows and class sums."""
     own, total = np.empty(cloud.n_rows), np.empty(cloud.n_rows)  # u_i.s_k of the row's own class, u_i.s
     silhouette, right, start = 0.0, 0, 0
-    for units, codes in labelled_units(cloud):
+    for units, codes in labelled(cloud, cloud.units()):
         products = units @ sums.T  # (rows, n_classes)
         rows = slice(start, start + len(units))
         own[rows], total[rows] = products[np.arange(len(units)), codes], products.sum(axis=1)
         silhouette += float(silhouettes(products, codes, sizes).sum())
         right += int(nearest_centroid_right(products, sums, codes, sizes).sum())
         start += len(units)
-    low, high = wilson_interval(right, cloud.n_rows, confidence=confidence)
+    interval = binomial_interval(right, cloud.n_rows, confidence=confidence, method="wilson")
     return {
         **_pair_weighted(own, total, cloud.store.codes, sizes, confidence),
         "silhouette": silhouette / cloud.n_rows,
-        "centroid_accuracy": right / cloud.n_rows,
-        "centroid_accuracy_low": low,
-        "centroid_accuracy_high": high,
+        **dict(zip(ends("centroid_accuracy"), (right / cloud.n_rows, *interval), strict=True)),
     }
 
 
@@ -179,21 +178,16 @@ def _pair_weighted(
     between, between_pairs = total.sum() - own.sum(), float(n**2 - (sizes**2).sum())
     estimates = {"within_cosine": within / within_pairs, "between_cosine": between / between_pairs}
     without = {
-        "within_cosine": _ratio(within - 2 * own + 2, within_pairs - 2 * (size - 1)),
-        "between_cosine": _ratio(between - 2 * total + 2 * own, between_pairs - 2 * (n - size)),
+        "within_cosine": ratio(within - 2 * own + 2, within_pairs - 2 * (size - 1)),
+        "between_cosine": ratio(between - 2 * total + 2 * own, between_pairs - 2 * (n - size)),
     }
     estimates["gap"] = estimates["within_cosine"] - estimates["between_cosine"]
     without["gap"] = without["within_cosine"] - without["between_cosine"]
     values: dict[str, float] = {}
     for name, estimate in estimates.items():
         bound = 2 if name == "gap" else 1
-        ends = jackknife_interval(estimate, without[name], confidence=confidence, low=-bound, high=bound, strata=codes)
-        values |= {name: float(estimate), f"{name}_low": ends[0], f"{name}_high": ends[1]}
+        interval = jackknife_interval(
+            estimate, without[name], confidence=confidence, low=-bound, high=bound, strata=codes
+        )
+        values |= dict(zip(ends(name), (float(estimate), *interval), strict=True))
     return values
-
-
-def _ratio(above: Floats, below: NDArray[Any]) -> Floats:
-    """Divide; NaN where there is nothing to divide by."""
-    out: Floats = np.full(above.shape, np.nan)
-    np.divide(above, below, out=out, where=below > 0)
-    return out

@@ -16,6 +16,7 @@ from cls_probe.result import (
     Record,
     Result,
     best_defined,
+    ends,
     number_or_none,
     text_table,
     with_interval,
@@ -26,15 +27,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NUMBERS = (
-    *(f"{name}{end}" for name in ("within_cosine", "between_cosine", "gap") for end in ("", "_low", "_high")),
+    *(end for name in ("within_cosine", "between_cosine", "gap") for end in ends(name)),
     "class_within_cosine",
     "class_between_cosine",
     "class_gap",
     "silhouette",
     "fisher_ratio",
-    "centroid_accuracy",
-    "centroid_accuracy_low",
-    "centroid_accuracy_high",
+    *ends("centroid_accuracy"),
     "p_value",
 )
 """Fields with one number a layer."""
@@ -215,7 +214,7 @@ class ClassGapResult(Result):
         with style():
             figure, axes = panels(ax, 4, height=3.2)
             for number, name in enumerate(("within", "between")):
-                value, low, high = (getattr(self, f"{name}_cosine{end}") for end in ("", "_low", "_high"))
+                value, low, high = (getattr(self, end) for end in ends(f"{name}_cosine"))
                 curve(axes[0], self.layers, value, low, high, label=f"{name} classes", number=number)
                 if ax is None:
                     distance = (np.where(defined, 1 - v, np.nan) for v in (value, high, low))

@@ -13,8 +13,15 @@ Floats = NDArray[np.float64]
 
 SAME = "all vectors are the same"
 _SAME_TOLERANCE = 8 * float(np.finfo(np.float32).eps)
-_ROUNDING = 1e-11
-"""What float64 leaves of a vector that a transform removed, as a share of its length before."""
+ROUNDING = 1e-11
+"""What float64 leaves of a vector that a map removed, as a share of its length before."""
+
+
+def drawn_rows(n_rows: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Give all row numbers, or so many drawn without replacement, ascending."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
 
 
 class Cloud:
@@ -87,6 +94,14 @@ class Cloud:
         return total
 
     @cached_property
+    def unit_sum(self) -> Floats:
+        """(width,) sum of the unit vectors."""
+        total = np.zeros(self.width)
+        for units in self.units():
+            total += units.sum(axis=0)
+        return total
+
+    @cached_property
     def scatter(self) -> Floats:
         """(width, width) sum of the outer products of the vectors about their mean."""
         scatter = np.zeros((self.width, self.width))
@@ -104,5 +119,5 @@ class Cloud:
         if self._map is None:
             return np.zeros(len(raw))
         sizes = AffineMap(shift=np.zeros(1), factor=np.abs(self._map.factor))(np.abs(raw))
-        lengths: Floats = _ROUNDING * np.linalg.norm(sizes, axis=1)
+        lengths: Floats = ROUNDING * np.linalg.norm(sizes, axis=1)
         return lengths

@@ -13,7 +13,7 @@ from cls_probe.analyses.interval import check_confidence
 from cls_probe.analyses.transform import check_transform
 from cls_probe.errors import InputError
 from cls_probe.plotting import curve, layer_axis, panels, style
-from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, number_or_none, with_interval
+from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, ends, number_or_none, with_interval
 from cls_probe.store import VectorStore
 
 if TYPE_CHECKING:
@@ -67,10 +67,7 @@ class CompareTransformsResult(Result):
             {
                 "layer": layer,
                 "transform": transform,
-                **{
-                    name: number_or_none(getattr(self, name)[t, i])
-                    for name in ("mean_cosine", "mean_cosine_low", "mean_cosine_high", "rogue_share")
-                },
+                **{name: number_or_none(getattr(self, name)[t, i]) for name in (*ends("mean_cosine"), "rogue_share")},
                 "rogue_dimension": int(self.rogue_dimension[t, i]) if self.rogue_dimension[t, i] >= 0 else None,
                 "undefined": self.reasons[t * len(self.layers) + i],
             }
@@ -88,8 +85,8 @@ class CompareTransformsResult(Result):
         with style():
             figure, axes = panels(ax, 1, width=4.6, height=3.4)
             for number, transform in enumerate(self.transforms):
-                ends = (self.mean_cosine, self.mean_cosine_low, self.mean_cosine_high)
-                curve(axes[0], self.layers, *(values[number] for values in ends), label=transform, number=number)
+                values = (getattr(self, end)[number] for end in ends("mean_cosine"))
+                curve(axes[0], self.layers, *values, label=transform, number=number)
             layer_axis(axes[0], self.layers, "mean cosine of distinct pairs")
             axes[0].legend()
         return figure

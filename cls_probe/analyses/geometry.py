@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.cloud import Cloud, Floats
+from cls_probe.analyses.cloud import Cloud, Floats, drawn_rows
 from cls_probe.analyses.interval import delta_interval, jackknife_interval
 
 N_ROGUE = 3
@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
 def mean_cosine(cloud: Cloud, confidence: float) -> Estimate:
     """Mean cosine over distinct pairs, (s.s - n) / (n(n-1)) with s the sum of unit rows; jackknife interval."""
     n = cloud.n_rows
-    total = _unit_sum(cloud)
+    total = cloud.unit_sum
     pairs = total @ total - n  # sum of cosines over ordered pairs
     estimate = float(pairs / (n * (n - 1)))
     if n < 3:
@@ -50,7 +50,7 @@ def rogue_dimensions(cloud: Cloud) -> tuple[NDArray[np.int64], Floats]:
     rows; they add up to the mean cosine (Timkey & van Schijndel 2021). NaN, and dimension -1, beyond the width;
     NaN where the mean cosine is 0.
     """
-    n, sums = cloud.n_rows, _unit_sum(cloud)
+    n, sums = cloud.n_rows, cloud.unit_sum
     squares = np.zeros(cloud.width)
     for units in cloud.units():
         squares += (units * units).sum(axis=0)
@@ -221,20 +221,9 @@ def _of_spectrum(
     return estimates
 
 
-def _unit_sum(cloud: Cloud) -> Floats:
-    total = np.zeros(cloud.width)
-    for units in cloud.units():
-        total += units.sum(axis=0)
-    return total
-
-
 def _drawn(cloud: Cloud, seed: int) -> Floats:
     """All vectors, or PAIR_ROWS of them drawn without replacement."""
-    vectors = cloud.array()
-    if len(vectors) <= PAIR_ROWS:
-        return vectors
-    rows = np.random.default_rng(seed).choice(len(vectors), PAIR_ROWS, replace=False)
-    return vectors[np.sort(rows)]
+    return cloud.array()[drawn_rows(cloud.n_rows, PAIR_ROWS, seed)]
 
 
 def _drawn_units(cloud: Cloud, seed: int) -> Floats:

@@ -1,5 +1,7 @@
 """Intervals and tests that several analyses share."""
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,20 +51,21 @@ def delta_interval(
     The variance is that of the influence values over n, the delta method or infinitesimal jackknife (Efron 1982);
     a constant may be added to them all. (NaN, NaN) with fewer than three rows or undefined values.
     """
-    from scipy.stats import t
-
     n = len(row_terms)
     if n < 3 or not np.isfinite(row_terms).all():
         return np.nan, np.nan
-    half = float(t.ppf((1 + confidence) / 2, n - 1) * row_terms.std(ddof=1) / np.sqrt(n))
-    return max(estimate - half, float(low)), min(estimate + half, float(high))
+    mean, std = np.array(estimate), row_terms.std(ddof=1)
+    ends = mean_interval(mean, std, n_rows=n, confidence=confidence, low=low, high=high)
+    return float(ends[0]), float(ends[1])
 
 
-def wilson_interval(right: int, n_rows: int, *, confidence: float) -> tuple[float, float]:
-    """Interval of a share, `right` of `n_rows` independent rows (Wilson 1927)."""
+def binomial_interval(
+    right: int, n_rows: int, *, confidence: float, method: Literal["wilson", "exact"]
+) -> tuple[float, float]:
+    """Interval of a share, `right` of `n_rows` independent rows (Wilson 1927; exact: Clopper & Pearson 1934)."""
     from scipy.stats import binomtest
 
-    interval = binomtest(right, n_rows).proportion_ci(confidence, method="wilson")
+    interval = binomtest(right, n_rows).proportion_ci(confidence, method=method)
     return float(interval.low), float(interval.high)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.calibration import calibration_bins, share
+from cls_probe.analyses.calibration import calibration_bins
 from cls_probe.analyses.cloud import SAME, Cloud
 from cls_probe.analyses.interval import check_confidence
 from cls_probe.analyses.probing.classifier import (
@@ -30,7 +30,7 @@ from cls_probe.analyses.probing.split import Split, control_split, same_rows, sp
 from cls_probe.analyses.probing.surface import surface_features
 from cls_probe.analyses.transform import check_transform
 from cls_probe.errors import InputError, check_seed
-from cls_probe.result import best_defined
+from cls_probe.result import best_defined, ends, ratio
 from cls_probe.store import VectorStore
 
 __all__ = ["LayerProbeResult", "layer_probe"]
@@ -174,7 +174,7 @@ class _Plan:
 
     def accuracy(self, name: str, right: NDArray[np.bool_]) -> dict[str, float]:
         """Give an accuracy and the ends of its interval by the names of their fields."""
-        return dict(zip(_ends(name), accuracy_interval(right, self.confidence), strict=True))
+        return dict(zip(ends(name), accuracy_interval(right, self.confidence), strict=True))
 
 
 def _one_layer(plan: _Plan, layer: int) -> dict[str, Any]:
@@ -225,9 +225,9 @@ def _probed(plan: _Plan, features: Floats) -> dict[str, Any]:
     f1 = macro_f1_interval(confusion, plan.confidence, plan.seed)
     return {
         **plan.accuracy("accuracy", right),
-        **dict(zip(_ends("macro_f1"), f1, strict=True)),
+        **dict(zip(ends("macro_f1"), f1, strict=True)),
         "confusion": confusion,
-        "recall": share(np.diagonal(confusion), confusion.sum(axis=1)),
+        "recall": ratio(np.diagonal(confusion), confusion.sum(axis=1)),
         "calibration_error": calibration_bins(probabilities.max(axis=1), right)[0],
         "converged": all(prediction.converged for prediction in predictions),
         "right": right,
@@ -237,13 +237,13 @@ def _probed(plan: _Plan, features: Floats) -> dict[str, Any]:
 
 def _neighbours(plan: _Plan, neighbours: Neighbours, features: Floats, reason: str) -> dict[str, float]:
     if reason:
-        return dict.fromkeys(_ends("knn_accuracy"), np.nan)
+        return dict.fromkeys(ends("knn_accuracy"), np.nan)
     return plan.accuracy("knn_accuracy", plan.split.right(_predictions(neighbours, features, plan.split)))
 
 
 def _curve(plan: _Plan, features: Floats, values: dict[str, Any], reason: str) -> dict[str, Floats]:
     """Accuracy at every size of the learning curve; the last is the probe's own."""
-    names = _ends("curve_accuracy")
+    names = ends("curve_accuracy")
     if reason:
         return dict.fromkeys(names, np.full(len(CURVE) + 1, np.nan))
     points = []
@@ -251,7 +251,7 @@ def _curve(plan: _Plan, features: Floats, values: dict[str, Any], reason: str) -
         split = replace(plan.split, folds=tuple(curve_folds(plan.split.folds, size, plan.seed)))
         right = split.right(_predictions(plan.logistic, features, split))
         points.append(accuracy_interval(right, plan.confidence))
-    points.append(tuple(values[name] for name in _ends("accuracy")))
+    points.append(tuple(values[name] for name in ends("accuracy")))
     return dict(zip(names, np.array(points).T, strict=True))
 
 
@@ -264,7 +264,7 @@ def _majority(split: Split, confidence: float) -> dict[str, Any]:
     """Accuracy of always saying the most frequent class of the training rows."""
     majority = np.bincount(split.codes[: split.n_train]).argmax()
     found = accuracy_interval(split.codes[split.tested] == majority, confidence)
-    return dict(zip(_ends("majority_accuracy"), found, strict=True))
+    return dict(zip(ends("majority_accuracy"), found, strict=True))
 
 
 def _surface(plan: _Plan) -> dict[str, Any]:
@@ -277,11 +277,7 @@ def _surface(plan: _Plan) -> dict[str, Any]:
         for transform, values in features.values()
     ]
     triples = np.array([accuracy_interval(one, plan.confidence) for one in right]).T
-    return {"surface": tuple(features), **dict(zip(_ends("surface_accuracy"), triples, strict=True))}
-
-
-def _ends(name: str) -> tuple[str, str, str]:
-    return name, f"{name}_low", f"{name}_high"
+    return {"surface": tuple(features), **dict(zip(ends("surface_accuracy"), triples, strict=True))}
 
 
 def _check_solver(c: float | str, max_iter: int, k: int) -> None:

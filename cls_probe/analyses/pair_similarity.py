@@ -13,7 +13,18 @@ from cls_probe.analyses.transform import check_transform
 from cls_probe.data import Pairs
 from cls_probe.errors import InputError, check_seed
 from cls_probe.plotting import curve, layer_axis, panels, style
-from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, best_defined, number_or_none, with_interval
+from cls_probe.result import (
+    LAYER,
+    UNDEFINED,
+    Column,
+    Record,
+    Result,
+    best_defined,
+    ends,
+    number_or_none,
+    ratio,
+    with_interval,
+)
 from cls_probe.store import VectorStore
 
 if TYPE_CHECKING:
@@ -23,7 +34,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 RESAMPLES = 2000
 _CORRELATIONS = ("spearman", "pearson")
-_ENDS = ("", "_low", "_high")
+_COLUMNS = tuple(end for name in _CORRELATIONS for end in ends(name))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,8 +118,8 @@ class PairSimilarityResult(Result):
             figure, axes = panels(ax, 1, width=4.6, height=3.4)
             for number, pooling in enumerate(dict.fromkeys(self.poolings)):
                 cells = [i for i, other in enumerate(self.poolings) if other == pooling]
-                ends = [getattr(self, f"{name}{end}")[cells] for end in _ENDS if hasattr(self, f"{name}{end}")]
-                curve(axes[0], [self.layers[i] for i in cells], *ends, label=pooling, number=number)
+                values = [getattr(self, end)[cells] for end in ends(name) if hasattr(self, end)]
+                curve(axes[0], [self.layers[i] for i in cells], *values, label=pooling, number=number)
             layer_axis(axes[0], self.layers, label)
             axes[0].legend()
         return figure
@@ -164,7 +175,7 @@ def pair_similarity(
     cosines = [_cosines(Cloud(store, layer, pooling=name, transform=transform), first, second) for name, layer in cells]
     cosine = np.array([values for values, _ in cosines])
     reasons = [reason for _, reason in cosines]
-    correlations: dict[str, Floats | None] = {f"{name}{end}": None for name in _CORRELATIONS for end in _ENDS}
+    correlations: dict[str, Floats | None] = dict.fromkeys(_COLUMNS)
     if pairs.scores is not None:
         reasons = [reason or _too_little(values, pairs.scores) for values, reason in cosines]
         correlations = _correlations(cosine, pairs.scores, reasons, confidence, seed)
@@ -232,20 +243,20 @@ def _correlations(
     from scipy.stats import rankdata
 
     draws = np.random.default_rng(seed).integers(len(scores), size=(RESAMPLES, len(scores)))
-    found = {f"{name}{end}": np.full(len(cosine), np.nan) for name in _CORRELATIONS for end in _ENDS}
+    found = {name: np.full(len(cosine), np.nan) for name in _COLUMNS}
     quantiles = [(1 - confidence) / 2, (1 + confidence) / 2]
     drawn_scores = {"pearson": scores[draws], "spearman": rankdata(scores[draws], axis=1)}
-    for i, values in enumerate(cosine):
+    for i, cosines in enumerate(cosine):
         if reasons[i]:
             continue
-        drawn = values[draws]
+        drawn = cosines[draws]
         for name in _CORRELATIONS:
             ranked = name == "spearman"
-            plain = (rankdata(values), rankdata(scores)) if ranked else (values, scores)
+            plain = (rankdata(cosines), rankdata(scores)) if ranked else (cosines, scores)
             resampled = _pearson(rankdata(drawn, axis=1) if ranked else drawn, drawn_scores[name])
-            low, high = np.nanquantile(resampled, quantiles)
-            found[name][i] = _pearson(*plain)
-            found[f"{name}_low"][i], found[f"{name}_high"][i] = low, high
+            values = _pearson(*plain), *np.nanquantile(resampled, quantiles)
+            for column, value in zip(ends(name), values, strict=True):
+                found[column][i] = value
     return {**found}
 
 
@@ -253,5 +264,5 @@ def _pearson(x: Floats, y: Floats) -> Floats:
     """Correlation along the last axis; NaN where one is constant."""
     x, y = (values - values.mean(axis=-1, keepdims=True) for values in (x, y))
     below = np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1))
-    out: Floats = np.divide((x * y).sum(axis=-1), below, out=np.full(below.shape, np.nan), where=below > 0)
-    return np.clip(out, -1, 1)
+    correlation: Floats = np.clip(ratio((x * y).sum(axis=-1), below), -1, 1)
+    return correlation

@@ -1,13 +1,13 @@
 """Projection: the vectors of a layer on two axes, to look at, with a measure of how far to believe it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.cloud import SAME, Cloud
+from cls_probe.analyses.cloud import ROUNDING, SAME, Cloud, drawn_rows
 from cls_probe.analyses.projection.faithfulness import (
     METRICS,
     as_space,
@@ -25,8 +25,6 @@ Picture = dict[str, Any]
 
 METHODS = {"pca": ("pca",), "umap": ("umap",), "both": ("pca", "umap")}
 """Choice -> methods."""
-_ROUNDING = 1e-11
-"""What float64 leaves of a vector that has no part in the principal components, as a share of its length."""
 
 
 def project(
@@ -93,9 +91,9 @@ def project(
 
     """
     layers = store.select_layers(layers, pooling=pooling)
-    rows = _drawn(store.n_rows, max_points, seed)
     options: dict[str, Any] = {"n_neighbors": n_neighbors, "min_dist": min_dist, "metric": metric, "seed": seed}
-    _check(method, pca_dims, min(store.hidden_size, len(rows)), align=align, **options)
+    _check(method, pca_dims, min(store.hidden_size, store.n_rows, max_points), max_points, align=align, **options)
+    rows = drawn_rows(store.n_rows, max_points, seed)
     methods = METHODS[method]
     versions = {"scikit-learn": version("scikit-learn"), **(load_umap() if "umap" in methods else {})}
     clouds = [Cloud(store, layer, pooling=pooling, transform=transform) for layer in layers]
@@ -106,8 +104,8 @@ def project(
         pictures += _umap(clouds, rows, pca_dims, align=align, **options)
     k = min(n_neighbors, max((len(rows) - 1) // 2, 1))
     codes = None if store.labels is None else store.codes[rows]
-    for cloud, picture in zip(clouds * len(methods), pictures, strict=True):
-        picture |= _measures(cloud, rows, picture, metric, k, codes)
+    for i, cloud in enumerate(clouds):
+        _measure(cloud, rows, pictures[i :: len(clouds)], metric, k, codes)
     return ProjectResult(
         params={
             **{"layers": layers, "pooling": pooling, "transform": transform, "method": method, **options},
@@ -129,6 +127,7 @@ def _check(
     method: str,
     pca_dims: int | None,
     most: int,
+    max_points: int,
     *,
     align: bool,
     n_neighbors: int,
@@ -137,6 +136,8 @@ def _check(
     seed: int,
 ) -> None:
     """Refuse options that cannot work, before anything costly."""
+    if max_points < 3:
+        raise InputError(f"max_points is {max_points}; expected at least 3")
     if method not in METHODS:
         raise InputError(f"method is {method!r:.60}; expected one of {', '.join(METHODS)}")
     if metric not in METRICS:
@@ -152,15 +153,6 @@ def _check(
         )
     if "umap" not in METHODS[method] and (align or pca_dims is not None):
         raise InputError("align and pca_dims are for UMAP; choose method umap or both")
-
-
-def _drawn(n_rows: int, max_points: int, seed: int) -> NDArray[np.int64]:
-    """Row numbers in the picture, ascending."""
-    if max_points < 3:
-        raise InputError(f"max_points is {max_points}; expected at least 3")
-    if n_rows <= max_points:
-        return np.arange(n_rows)
-    return np.sort(np.random.default_rng(max(seed, 0)).choice(n_rows, max_points, replace=False))
 
 
 def _pca(cloud: Cloud, rows: NDArray[np.int64]) -> Picture:
@@ -208,7 +200,7 @@ def _space(cloud: Cloud, rows: NDArray[np.int64], pca_dims: int | None, metric: 
         return cloud.degenerate, none
     space = cloud.array()[rows]
     if pca_dims is not None and pca_dims < space.shape[1]:
-        sizes = _ROUNDING * np.linalg.norm(space, axis=1)
+        sizes = ROUNDING * np.linalg.norm(space, axis=1)
         space = PCA(pca_dims, svd_solver="full").fit_transform(space)
         zero = np.flatnonzero(np.linalg.norm(space, axis=1) <= sizes)
         if metric == "cosine" and zero.size:
@@ -217,20 +209,23 @@ def _space(cloud: Cloud, rows: NDArray[np.int64], pca_dims: int | None, metric: 
     return ("fewer than three different vectors" if len(np.unique(space, axis=0)) < 3 else ""), space
 
 
-def _measures(
-    cloud: Cloud, rows: NDArray[np.int64], picture: Mapping[str, Any], metric: str, k: int, codes: Any
-) -> Picture:
-    """Compare the neighbours in a picture with those in the full space."""
-    if picture["undefined"]:
-        return {}
+def _measure(
+    cloud: Cloud, rows: NDArray[np.int64], pictures: Sequence[Picture], metric: str, k: int, codes: Any
+) -> None:
+    """Compare the neighbours in the pictures of a layer with those in the full space."""
+    pictures = [picture for picture in pictures if not picture["undefined"]]
+    if not pictures:
+        return
     if metric == "cosine" and cloud.degenerate:
-        return {"undefined": f"trustworthiness: {cloud.degenerate}"}
+        for picture in pictures:
+            picture["undefined"] = f"trustworthiness: {cloud.degenerate}"
+        return
     between = distances(as_space(cloud.array()[rows], metric), metric)
-    measures = {"trustworthiness": trustworthiness(between, picture["coordinates"], k)}
-    if codes is not None:
-        measures["own_class_full"] = own_class_share(between, codes, k)
-        measures["own_class"] = own_class_share(distances(picture["coordinates"], "euclidean"), codes, k)
-    return measures
+    for picture in pictures:
+        picture["trustworthiness"] = trustworthiness(between, picture["coordinates"], k)
+        if codes is not None:
+            picture["own_class_full"] = own_class_share(between, codes, k)
+            picture["own_class"] = own_class_share(distances(picture["coordinates"], "euclidean"), codes, k)
 
 
 def _picture(n_points: int, reason: str, coordinates: Floats | None = None, ratio: Any = (np.nan, np.nan)) -> Picture:

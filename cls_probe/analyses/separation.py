@@ -18,19 +18,19 @@ _ROUNDING = 1e-12
 Codes = NDArray[np.int64]
 
 
-def labelled_units(cloud: Cloud) -> Iterator[tuple[Floats, Codes]]:
-    """Give the unit vectors and class numbers batch by batch."""
+def labelled(cloud: Cloud, batches: Iterator[Floats]) -> Iterator[tuple[Floats, Codes]]:
+    """Give the class numbers beside the vectors, batch by batch."""
     start = 0
-    for units in cloud.units():
-        yield units, cloud.store.codes[start : start + len(units)]
-        start += len(units)
+    for batch in batches:
+        yield batch, cloud.store.codes[start : start + len(batch)]
+        start += len(batch)
 
 
-def class_sums(cloud: Cloud, n_classes: int) -> Floats:
-    """(n_classes, width) sum of the unit vectors of every class."""
+def class_sums(cloud: Cloud, batches: Iterator[Floats], n_classes: int) -> Floats:
+    """(n_classes, width) sum of the vectors of every class."""
     sums = np.zeros((n_classes, cloud.width))
-    for units, codes in labelled_units(cloud):
-        sums += np.eye(n_classes)[codes].T @ units
+    for batch, codes in labelled(cloud, batches):
+        sums += np.eye(n_classes)[codes].T @ batch
     return sums
 
 
@@ -77,18 +77,13 @@ def fisher_ratio(cloud: Cloud, sizes: Codes) -> float:
     sum_k n_k |m_k - m|^2 / sum_i |x_i - m_k(i)|^2, m the mean of all vectors and m_k that of class k. NaN where
     no class scatters. O(n d).
     """
-    n_classes, start, within, norms = len(sizes), 0, 0.0, 0.0
-    sums = np.zeros((n_classes, cloud.width))
-    for batch in cloud.batches():
-        sums += np.eye(n_classes)[cloud.store.codes[start : start + len(batch)]].T @ batch
-        start += len(batch)
+    within, norms = 0.0, 0.0
+    sums = class_sums(cloud, cloud.batches(), len(sizes))
     means = sums / np.maximum(sizes, 1)[:, None]
-    start = 0
-    for batch in cloud.batches():
-        away = batch - means[cloud.store.codes[start : start + len(batch)]]
+    for batch, codes in labelled(cloud, cloud.batches()):
+        away = batch - means[codes]
         within += float((away * away).sum())
         norms += float((batch * batch).sum())
-        start += len(batch)
     away = means - sums.sum(axis=0) / cloud.n_rows
     between = float(sizes @ (away * away).sum(axis=1))
     return between / within if within > _ROUNDING * norms else np.nan

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cls_probe.plotting import curve, drawable, grid, layer_axis, panels, style
+from cls_probe.result import ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,4 +79,4 @@ def maps(layers: Sequence[int], rows: Mapping[int, tuple[list[str], Floats]], ax
 
 def _ends(values: Mapping[str, Floats], name: str) -> list[Floats]:
     """Mean over heads, and the ends of its interval."""
-    return [values[key][:, -1] for key in (name, f"{name}_low", f"{name}_high")]
+    return [values[key][:, -1] for key in ends(name)]

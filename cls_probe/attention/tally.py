@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from cls_probe.analyses.interval import mean_interval
 from cls_probe.attention.result import MEASURES
 from cls_probe.attention.words import KINDS, Words
+from cls_probe.result import ends
 
 Floats = NDArray[np.float64]
 _WORD = KINDS.index("words")
@@ -52,8 +53,8 @@ class Tally:
         for i, (name, column) in enumerate(MEASURES.items()):
             low, high = column.range or (-np.inf, np.inf)
             mean = self._means[:, :, i]
-            ends = mean_interval(mean, stds[:, :, i], n_rows=self.n_rows, confidence=confidence, low=low, high=high)
-            values |= {name: mean, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+            interval = mean_interval(mean, stds[:, :, i], n_rows=self.n_rows, confidence=confidence, low=low, high=high)
+            values |= dict(zip(ends(name), (mean, *interval), strict=True))
         uniform = dict(zip(MEASURES, (self._uniform / self.n_rows).tolist(), strict=True))
         return {"values": values, "uniform": uniform}
 

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.calibration import calibration_bins, share
-from cls_probe.analyses.interval import wilson_interval
+from cls_probe.analyses.calibration import calibration_bins
+from cls_probe.analyses.interval import binomial_interval
+from cls_probe.result import ratio
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -28,16 +29,16 @@ def scores(
     predicted = probabilities.argmax(axis=1)
     confusion = np.bincount(codes * n_classes + predicted, minlength=n_classes**2).reshape(n_classes, n_classes)
     right, true, said = np.diagonal(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-    low, high = wilson_interval(int(right.sum()), len(codes), confidence=confidence)
-    f1 = share(2 * right, true + said)
+    low, high = binomial_interval(int(right.sum()), len(codes), confidence=confidence, method="wilson")
+    f1 = ratio(2 * right, true + said)
     values = (
         float(right.sum() / len(codes)),
         low,
         high,
         float(np.nanmean(f1)),
         confusion,
-        share(right, said),
-        share(right, true),
+        ratio(right, said),
+        ratio(right, true),
         f1,
     )
     calibration = calibration_bins(probabilities.max(axis=1), predicted == codes)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cls_probe.analyses.probing.columns import COLUMNS
 from cls_probe.plotting import curve, layer_axis, panels, style
-from cls_probe.result import Column, Record, Result, best_defined, number_or_none, text_table
+from cls_probe.result import Column, Record, Result, best_defined, ends, number_or_none, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -218,7 +218,7 @@ class LayerProbeResult(Result):
         with style():
             figure, axes = panels(ax, 1 if self.curve_rows is None else 2, width=4.8, height=3.6)
             for number, (name, label) in enumerate(_CURVES.items()):
-                value, low, high = (getattr(self, f"{name}{end}") for end in ("", "_low", "_high"))
+                value, low, high = (getattr(self, end) for end in ends(name))
                 if value is not None:
                     curve(axes[0], self.layers, value, low, high, label=label, number=number)
             for (name, value, *_), (dash, grey) in zip(self._without_encoder(), _GREYS, strict=False):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cls_probe.analyses.interval import holm
+from cls_probe.analyses.interval import binomial_interval, holm
 from cls_probe.analyses.probing.classifier import Codes
 
 Floats = NDArray[np.float64]
@@ -26,10 +26,8 @@ def accuracy_interval(right: NDArray[np.bool_], confidence: float) -> tuple[floa
     at n = 400) or the classes lie close together (n = 100, accuracy 0.55: 92.4 and 90.9), because the folds share
     training rows.
     """
-    from scipy.stats import binomtest
-
-    interval = binomtest(int(right.sum()), len(right)).proportion_ci(confidence, method="exact")
-    return float(right.mean()), float(interval.low), float(interval.high)
+    ends = binomial_interval(int(right.sum()), len(right), confidence=confidence, method="exact")
+    return float(right.mean()), *ends
 
 
 def macro_f1(confusion: Counts) -> Floats:
