@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cls_probe.cli.options import analysis_command, confidence_option, split_names, transform_option
+from cls_probe.cli.options import analysis_command, confidence_option, seed_option, split_names, transform_option
 
 if TYPE_CHECKING:
     from cls_probe.result import Result
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--compare-transforms", is_flag=True, help="Show the mean cosine raw, centred and standardised side by side."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws rows where there are over 10,000.")
+@seed_option("Draws rows where there are over 10,000.")
 @confidence_option
 def anisotropy(
     store: "VectorStore", *, metrics: tuple[str, ...] | None, compare_transforms: bool, seed: int, **options: Any
@@ -57,7 +57,7 @@ def anisotropy(
     show_default=True,
     help="Permutations of the labels that test the gap; 0: no test.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the permutations.")
+@seed_option("Draws the permutations.")
 @confidence_option
 def class_gap(store: "VectorStore", **options: Any) -> "Result":
     """Compare cosines within classes with those between.
@@ -118,7 +118,7 @@ def _penalty(ctx: click.Context, param: click.Parameter, value: str) -> float | 
 @click.option("-k", type=int, default=10, show_default=True, help="Number of neighbours.")
 @click.option("--mdl", is_flag=True, help="Measure the online codelength of the labels.")
 @click.option("--curve", is_flag=True, help="Measure accuracy against the number of training rows.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Shuffles rows, draws control labels, bootstrap.")
+@seed_option("Shuffles rows, draws control labels, bootstrap.")
 @confidence_option
 def layer_probe(store: "VectorStore", test_path: Path | None, baseline_path: Path | None, **options: Any) -> "Result":
     """Train and test a linear classifier on every layer.
@@ -158,7 +158,7 @@ def layer_probe(store: "VectorStore", test_path: Path | None, baseline_path: Pat
 @click.option("--pca-dims", type=int, metavar="N", help="Take N principal components first, for UMAP.")
 @click.option("--align", is_flag=True, help="Lay the layers out together, so that a row keeps its place, for UMAP.")
 @click.option("--max-points", type=int, default=5000, show_default=True, help="Rows in the picture, drawn of more.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws rows and starts UMAP.")
+@seed_option("Draws rows and starts UMAP.")
 def project(store: "VectorStore", **options: Any) -> "Result":
     """Project the vectors on two axes, by PCA or UMAP.
 

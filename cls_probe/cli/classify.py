@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cls_probe.cli.options import confidence_option, result_command
+from cls_probe.cli.options import column_options, confidence_option, device_option, result_command
 
 if TYPE_CHECKING:
     from cls_probe.result import Result
@@ -14,13 +14,10 @@ if TYPE_CHECKING:
 @click.argument("data", required=False)
 @click.option("--text", "texts", multiple=True, help="A text to classify, instead of DATA; may be repeated.")
 @click.option("-m", "--model", default="agnews", show_default=True, help="Folder made by finetune, hub id, or agnews.")
-@click.option("--text-column", help="Column of texts.  [default: text, sentence or content]")
-@click.option("--text-pair-column", help="Column of second texts, encoded with the first.")
-@click.option("--label-column", help="Column of labels.  [default: label, class or category, if there]")
-@click.option("--no-labels", is_flag=True, help="Leave labels aside.")
+@column_options()
 @click.option("--limit", type=int, help="Keep the first N rows.")
 @click.option("--batch-size", type=int, default=64, show_default=True, help="Texts in a batch.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")
+@device_option
 @confidence_option
 @result_command
 def classify(

@@ -4,7 +4,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cls_probe.cli.options import confidence_option, explain_option, layers_option, result_command
+from cls_probe.cli.options import (
+    column_options,
+    confidence_option,
+    device_option,
+    drawing_options,
+    explain_option,
+    layers_option,
+    max_length_option,
+    result_command,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     from cls_probe.result import Result
@@ -22,18 +32,16 @@ def _kind() -> "type[Result]":
 @click.option(
     "-m", "--model", default="agnews", show_default=True, help="Model folder, hub id or short name; with [CLS]."
 )
-@click.option("--text-column", help="Column of texts.  [default: text, sentence or content]")
-@click.option("--text-pair-column", help="Column of second texts, encoded with the first.")
-@click.option("--limit", type=int, help="Keep the first N rows.")
-@click.option("--sample", type=int, help="Keep N rows drawn without replacement, in their order.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample.")
+@column_options(labels=False)
+@drawing_options()
+@seed_option("Draws the sample.")
 @layers_option
-@click.option("--max-length", type=int, help="Tokens at which texts are cut.  [default: the model's limit]")
+@max_length_option
 @click.option("--n-words", type=int, default=10, show_default=True, help="Most words to name in each layer.")
 @click.option(
     "--min-occurrences", type=int, default=5, show_default=True, help="Least occurrences of a word that is named."
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")
+@device_option
 @confidence_option
 @explain_option(_kind)
 @result_command

@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from cls_probe.cli.options import layers_option, split_names
+from cls_probe.cli.options import (
+    column_options,
+    device_option,
+    drawing_options,
+    layers_option,
+    max_length_option,
+    seed_option,
+    split_names,
+)
 
 _CHECKED = (
     *("text_column", "text_pair_column", "label_column", "no_labels", "limit", "sample"),
@@ -24,14 +32,10 @@ _CHECKED = (
     type=click.Path(path_type=Path),
     help="Folder of the store.  [default: one in the cache, by fingerprint]",
 )
-@click.option("--text-column", help="Column of texts.  [default: text, sentence or content]")
-@click.option("--text-pair-column", help="Column of second texts, encoded with the first.")
-@click.option("--label-column", help="Column of labels.  [default: label, class or category, if there]")
-@click.option("--no-labels", is_flag=True, help="Leave labels aside.")
-@click.option("--limit", type=int, help="Keep the first N rows.")
-@click.option("--sample", type=int, help="Keep N rows drawn without replacement, in their order.")
+@column_options()
+@drawing_options()
 @click.option("--random-weights", is_flag=True, help="Draw the weights at random: a baseline without training.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample and the random weights.")
+@seed_option("Draws the sample and the random weights.")
 @layers_option
 @click.option(
     "--pooling",
@@ -47,7 +51,7 @@ _CHECKED = (
     show_default=True,
     help="Count [CLS], [SEP] and the like in mean and max.",
 )
-@click.option("--max-length", type=int, help="Tokens at which texts are cut.  [default: the model's limit]")
+@max_length_option
 @click.option(
     "--on-truncate",
     type=click.Choice(["warn", "error", "keep"]),
@@ -55,7 +59,7 @@ _CHECKED = (
     show_default=True,
     help="When texts are longer: say so, refuse before the work, or say nothing.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")
+@device_option
 @click.option(
     "--dtype",
     type=click.Choice(["float32", "float16", "bfloat16"]),

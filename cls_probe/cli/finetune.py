@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cls_probe.cli.options import column_options
 from cls_probe.reference.recipe import Recipe
 
 
@@ -15,8 +16,7 @@ from cls_probe.reference.recipe import Recipe
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="New folder of the classifier."
 )
-@click.option("--text-column", help="Column of texts.  [default: text, sentence or content]")
-@click.option("--text-pair-column", help="Column of second texts, encoded with the first.")
+@column_options(labels=False)
 @click.option("--label-column", help="Column of labels.  [default: label, class or category]")
 @click.option("--limit", type=int, help="Train on the first N rows of DATA.")
 @click.option("--sample", type=int, help="Train on N rows of DATA drawn without replacement.")

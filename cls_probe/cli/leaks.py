@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cls_probe.cli.options import result_command
+from cls_probe.cli.options import column_options, result_command, seed_option
 
 if TYPE_CHECKING:
     from cls_probe.result import Result
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Jaccard similarity of runs of 5 letters and digits from which texts are near; 0: leave near repeats out.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the hash functions.")
-@click.option("--text-column", help="Column of texts.  [default: text, sentence or content]")
-@click.option("--text-pair-column", help="Column of second texts, compared with the first.")
-@click.option("--label-column", help="Column of labels.  [default: label, class or category, if there]")
-@click.option("--no-labels", is_flag=True, help="Leave labels aside.")
+@seed_option("Draws the hash functions.")
+@column_options(pair="compared with the first")
 @result_command
 def leaks(train: str, test: str | None, near: float, seed: int, **reading: Any) -> "Result":
     """Report test rows in train, repeats, conflicting labels.

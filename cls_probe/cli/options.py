@@ -16,6 +16,55 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Add options in this order."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def column_options(*, pair: str = "encoded with the first", labels: bool = True) -> Callable[[F], F]:
+    """Add --text-column and --text-pair-column, and --label-column and --no-labels."""
+    texts = (
+        click.option("--text-column", help="Column of texts.  [default: text, sentence or content]"),
+        click.option("--text-pair-column", help=f"Column of second texts, {pair}."),
+    )
+    named = (
+        click.option("--label-column", help="Column of labels.  [default: label, class or category, if there]"),
+        click.option("--no-labels", is_flag=True, help="Leave labels aside."),
+    )
+    return _together(*texts, *(named if labels else ()))
+
+
+def drawing_options(of: str = "rows") -> Callable[[F], F]:
+    """Add --limit and --sample."""
+    return _together(
+        click.option("--limit", type=int, help=f"Keep the first N {of}."),
+        click.option("--sample", type=int, help=f"Keep N {of} drawn without replacement, in their order."),
+    )
+
+
+def seed_option(draws: str) -> Callable[[F], F]:
+    """Add --seed."""
+    return click.option("--seed", type=int, default=0, show_default=True, help=draws)
+
+
+def max_length_option(command: F) -> F:
+    """Add --max-length."""
+    return click.option("--max-length", type=int, help="Tokens at which texts are cut.  [default: the model's limit]")(
+        command
+    )
+
+
+def device_option(command: F) -> F:
+    """Add --device."""
+    return click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")(command)
+
+
 def layers_option(command: F) -> F:
     """Add --layers."""
     return click.option(
@@ -92,19 +141,17 @@ def result_command(compute: Callable[..., "Result"]) -> Callable[..., None]:
         _show(compute(**options), form, save, plot)
 
     file = click.Path(path_type=Path)
-    for option in (
-        click.option(
-            "--plot", type=file, metavar="FILE", callback=_check_plot, help="Draw to a .png, .svg or .pdf file."
-        ),
+    return _together(
+        click.option("--table", "form", flag_value="table", default=True, help="Print a table (the default)."),
+        click.option("--csv", "form", flag_value="csv", help="Print the records as CSV."),
+        click.option("--json", "form", flag_value="json", help="Print the whole result as JSON."),
         click.option(
             "--save", type=file, metavar="RESULT.json", callback=check_file, help="Save the result as JSON too."
         ),
-        click.option("--json", "form", flag_value="json", help="Print the whole result as JSON."),
-        click.option("--csv", "form", flag_value="csv", help="Print the records as CSV."),
-        click.option("--table", "form", flag_value="table", default=True, help="Print a table (the default)."),
-    ):
-        command = option(command)
-    return command
+        click.option(
+            "--plot", type=file, metavar="FILE", callback=_check_plot, help="Draw to a .png, .svg or .pdf file."
+        ),
+    )(command)
 
 
 def _show(result: "Result", form: str, save: Path | None, plot: Path | None) -> None:

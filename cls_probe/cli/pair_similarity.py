@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cls_probe.cli.options import confidence_option, layers_option, result_command, split_names, transform_option
+from cls_probe.cli.options import (
+    confidence_option,
+    device_option,
+    drawing_options,
+    layers_option,
+    max_length_option,
+    result_command,
+    seed_option,
+    split_names,
+    transform_option,
+)
 
 if TYPE_CHECKING:
     from cls_probe.data import Pairs
@@ -28,11 +38,10 @@ if TYPE_CHECKING:
 @click.option("--text-column", help="Column of first texts.  [default: sentence1, text1 or text]")
 @click.option("--text-pair-column", help="Column of second texts.  [default: sentence2, text2 or text_pair]")
 @click.option("--score-column", help="Column of human scores.  [default: score or similarity, if there]")
-@click.option("--limit", type=int, help="Keep the first N pairs.")
-@click.option("--sample", type=int, help="Keep N pairs drawn without replacement, in their order.")
-@click.option("--max-length", type=int, help="Tokens at which texts are cut.  [default: the model's limit]")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda[:i] or mps.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample and the bootstrap.")
+@drawing_options("pairs")
+@max_length_option
+@device_option
+@seed_option("Draws the sample and the bootstrap.")
 @confidence_option
 @result_command
 def pair_similarity(
