@@ -18,13 +18,12 @@ from cls_probe.encoding.pooling import POOLINGS, pooled_layers
 from cls_probe.errors import EncoderError, InputError, StoreError
 from cls_probe.store import Manifest, StoreWriter, VectorStore
 from cls_probe.store.manifest import MANIFEST, fingerprint
-from cls_probe.store.write import Columns, Vectors, remove_store
+from cls_probe.store.write import PART_SIZE, Columns, Vectors, remove_store
 
 if TYPE_CHECKING:
     from cls_probe.encoding.encoder import Encoder, SelfCheck
 
 DEFAULT_MODEL = AGNEWS
-PART_SIZE = 4096
 BATCH_TOKENS = 8192
 """Most tokens of a batch, padding included."""
 _CHECKED_ROWS = 64

@@ -14,7 +14,8 @@ from cls_probe.attention.words import Words, read_words
 from cls_probe.data import Rows, read_rows
 from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.errors import EncoderError, InputError
-from cls_probe.extraction import PART_SIZE, batches, check_encoder, check_max_length, progress_bar
+from cls_probe.extraction import batches, check_encoder, check_max_length, progress_bar
+from cls_probe.store.write import PART_SIZE
 
 if TYPE_CHECKING:
     from cls_probe.encoding.encoder import Encoder

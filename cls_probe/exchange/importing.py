@@ -12,9 +12,8 @@ from cls_probe.errors import InputError, StoreError
 from cls_probe.exchange.reading import Content, read_content
 from cls_probe.store import Manifest, StoreWriter, VectorStore
 from cls_probe.store.manifest import MANIFEST
-from cls_probe.store.write import remove_store
+from cls_probe.store.write import PART_SIZE, remove_store
 
-PART_SIZE = 4096
 _LIBRARIES = ("cls-probe", "numpy", "pyarrow")
 
 

@@ -9,6 +9,7 @@ from cls_probe.analyses.class_gap_result import ClassGapResult
 from cls_probe.analyses.projection.result import ProjectResult
 from cls_probe.result import Result
 from cls_probe.store import VectorStore
+from cls_probe.store.describe import class_sizes
 
 Source = Mapping[str, Any]
 _SHOWN_CLASSES = 12
@@ -78,11 +79,7 @@ def _truncation(source: Source, store: VectorStore | None) -> str | None:
 
 def _classes(results: Sequence[Result], store: VectorStore | None) -> str | None:
     sizes = _sizes(results, store)
-    if sizes is None:
-        return None
-    shown = ", ".join(f"{name} {size:,}" for name, size in list(sizes.items())[:_SHOWN_CLASSES])
-    more = len(sizes) - _SHOWN_CLASSES
-    return f"{len(sizes)}: {shown}" + (f" and {more} more" if more > 0 else "")
+    return None if sizes is None else class_sizes(sizes, _SHOWN_CLASSES)
 
 
 def _sizes(results: Sequence[Result], store: VectorStore | None) -> dict[str, int] | None:

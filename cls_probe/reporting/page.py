@@ -18,7 +18,7 @@ from cls_probe.plotting import style
 from cls_probe.reporting.charts import charts_of
 from cls_probe.reporting.commands import command_of, extract_command
 from cls_probe.reporting.facts import facts, name_of, origin
-from cls_probe.reporting.points import points_of
+from cls_probe.reporting.points import Shown, points_of
 from cls_probe.reporting.summary import sentences
 from cls_probe.result import Result, cell
 from cls_probe.store import VectorStore
@@ -49,11 +49,10 @@ def page(
 
     results = sorted(results, key=lambda r: _ORDER.index(type(r)) if type(r) in _ORDER else len(_ORDER))
     shown = points_of(results, store)
-    first_map = next((result for result in results if isinstance(result, ProjectResult)), None)
     origins = {origin(result): result for result in results}
     data: dict[str, Any] = {
         "charts": [charts_of(result) for result in results],
-        "downloads": [_download(result, results) for result in results],
+        "downloads": [_download(result, shown) for result in results],
         "points": None if shown is None else shown.points,
     }
     scripts = [(_HERE / name).read_text(encoding="utf-8").strip() for name in _SCRIPTS]
@@ -74,7 +73,7 @@ def page(
             _section(
                 *(i, result, data["charts"][i], data["downloads"][i], store_name),
                 several=len(origins) > 1,
-                is_map=result is first_map,
+                is_map=shown is not None and result is shown.result,
             )
             for i, result in enumerate(results)
         ],
@@ -157,15 +156,14 @@ def _figure(result: Result) -> str:
     return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
-def _download(result: Result, results: Sequence[Result]) -> dict[str, Any] | None:
+def _download(result: Result, shown: Shown | None) -> dict[str, Any] | None:
     """Give the CSV and JSON of a result; of a projection what its coordinates on the page lack; None when too large."""
     name = _kind(result)
-    projections = [other for other in results if isinstance(other, ProjectResult)]
-    if isinstance(result, ProjectResult) and len(projections) == 1 and len(set(result.methods)) == 1:
+    if shown is not None and result is shown.result and shown.is_whole:
         content = json.loads(result.to_json())
         rest = {key: value for key, value in content.items() if key not in ("coordinates", "labels")}
         columns = [column.name for column in result.columns]
-        measures = [{"method": m, **result.measures(i)} for i, m in enumerate(result.methods)]
+        measures = [{"method": m, **shown.result.measures(i)} for i, m in enumerate(shown.result.methods)]
         found = {"rest": rest, "columns": columns, "measures": measures}
         return {"name": name, "csv": True, "json": True, "map": 0, **found}
     texts = {"csv": result.to_csv(), "json": result.to_json()}

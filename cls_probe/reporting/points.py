@@ -27,6 +27,13 @@ class Shown:
 
     points: Points
     notes: list[str]
+    result: ProjectResult
+    """The first projection, whose section the map stands in."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the points hold all of that projection and no other, so that its download can be made of them."""
+        return len(self.points["maps"]) == 1 and self.points["n_rows"] == len(self.result.rows)
 
 
 def points_of(results: Sequence[Result], store: VectorStore | None) -> Shown | None:
@@ -64,7 +71,7 @@ def points_of(results: Sequence[Result], store: VectorStore | None) -> Shown | N
     }
     if classifier is not None:
         points["predicted"] = [classifier.predicted[row] for row in rows]
-    return Shown(points=points, notes=notes)
+    return Shown(points=points, notes=notes, result=first)
 
 
 def _same_rows(one: Any, other: Any) -> bool:

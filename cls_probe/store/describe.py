@@ -1,6 +1,8 @@
 """A store in a few lines of text, for people."""
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from cls_probe.store.vectors import VectorStore
 
@@ -10,7 +12,7 @@ def describe(store: VectorStore) -> str:
     manifest = store.manifest
     pairs = [
         ("store", str(store.folder) if store.folder else "in memory"),
-        ("model", _model(store)),
+        ("model", model_name(store.source)),
         ("rows", f"{store.n_rows:,} from {manifest.rows_source}"),
         ("classes", _classes(store)),
         ("states", f"{_layers(store)}, {store.hidden_size} wide, {', '.join(store.poolings)}, {manifest.store_dtype}"),
@@ -20,9 +22,17 @@ def describe(store: VectorStore) -> str:
     return "\n".join(f"{name:<10} {value}" for name, value in pairs)
 
 
-def _model(store: VectorStore) -> str:
-    name, seed = store.manifest.model or "arrays", store.manifest.random_weights
+def model_name(source: Mapping[str, Any]) -> str:
+    """Name the model that vectors come from, with the seed of weights that were drawn at random."""
+    name, seed = source["model"] or "arrays", source["random_weights"]
     return name if seed is None else f"{name} with random weights (seed {seed})"
+
+
+def class_sizes(sizes: Mapping[str, int], most: int) -> str:
+    """Count classes and name so many of them with their rows."""
+    shown = ", ".join(f"{name} {size:,}" for name, size in list(sizes.items())[:most])
+    more = len(sizes) - most
+    return f"{len(sizes)}: {shown}" + (f" and {more} more" if more > 0 else "")
 
 
 def _layers(store: VectorStore) -> str:
@@ -35,9 +45,7 @@ def _classes(store: VectorStore) -> str:
     if store.labels is None:
         return "no labels"
     counts = Counter(store.labels)
-    shown = ", ".join(f"{name} {counts[name]:,}" for name in store.label_names[:8])
-    more = len(store.label_names) - 8
-    return f"{len(store.label_names)}: {shown}" + (f" and {more} more" if more > 0 else "")
+    return class_sizes({name: counts[name] for name in store.label_names}, 8)
 
 
 def _truncated(store: VectorStore) -> str:

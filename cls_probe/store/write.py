@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from cls_probe.errors import StoreError
 from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, file_sha256, new_file
 
+PART_SIZE = 4096
+"""Rows of a part, unless asked otherwise."""
 Columns = Mapping[str, Sequence[Any] | NDArray[Any] | None]
 """text, text_pair, label, n_tokens, truncated -> (rows of the part,) values, None for absent."""
 Vectors = Mapping[tuple[str, int], NDArray[Any]]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cls_probe.analyses.probing.columns import COLUMNS
 from cls_probe.plotting import curve, layer_axis, panels, style
 from cls_probe.result import Column, Record, Result, best_defined, ends, number_or_none, text_table
+from cls_probe.store.describe import model_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,10 +179,8 @@ class LayerProbeResult(Result):
         if self.control_accuracy is not None:
             notes.append("control: accuracy on random labels, equal texts labelled alike; selectivity: the difference.")
         if self.baseline_accuracy is not None:
-            source = self.params["baseline"]
-            seed = source["random_weights"]
-            weights = "" if seed is None else f" with random weights (seed {seed})"
-            notes.append(f"baseline: the same probe on the same rows of {source['model'] or 'arrays'}{weights}.")
+            name = model_name(self.params["baseline"])
+            notes.append(f"baseline: the same probe on the same rows of {name}.")
         if self.knn_accuracy is not None:
             notes.append(f"kNN: accuracy of the {self.params['k']} nearest training rows by cosine.")
         if self.compression is not None:
