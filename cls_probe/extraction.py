@@ -5,7 +5,9 @@ import ctypes
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,10 +24,9 @@ from cls_probe.store.write import PART_SIZE, Columns, Vectors, remove_store
 
 if TYPE_CHECKING:
     from cls_probe.encoding.encoder import Encoder, SelfCheck
+    from cls_probe.encoding.tokens import Tokens
 
 DEFAULT_MODEL = AGNEWS
-BATCH_TOKENS = 8192
-"""Most tokens of a batch, padding included."""
 _CHECKED_ROWS = 64
 """First rows among which the self-check chooses."""
 _LIBRARIES = ("cls-probe", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
@@ -133,9 +134,7 @@ def extract(
         remove_store(folder)
     writer = StoreWriter.begin(folder, manifest)
     with progress_bar(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar:
-        for part in writer.missing:
-            writer.write(part, *_encode_part(encoder, rows, part, manifest, bar))
-            _give_back_memory()
+        _encode_parts(encoder, rows, writer, manifest, bar)
     writer.finish()
     store = VectorStore.open(folder)
     if on_truncate == "warn" and store.truncated is not None and store.truncated.any():
@@ -266,39 +265,65 @@ def _manifest(rows: Rows, files: ModelFiles, encoder: "Encoder", wanted: Mapping
     )
 
 
-def _encode_part(encoder: "Encoder", rows: Rows, part: range, manifest: Manifest, bar: Any) -> tuple[Columns, Vectors]:
-    """Columns and vectors of one part, which depend on its own rows only."""
+def _encode_parts(encoder: "Encoder", rows: Rows, writer: StoreWriter, manifest: Manifest, bar: Any) -> None:
+    """Encode the missing parts; beside the model, a thread tokenizes the next and writes the last."""
+    missing = writer.missing
+    with ThreadPoolExecutor(1) as aside:
+        tokenized = [aside.submit(_tokenize_part, encoder, rows, part, manifest.max_length) for part in missing[:1]]
+        written: list[Future[None]] = []
+        for part, following in zip_longest(missing, missing[1:]):
+            columns, tokens = tokenized.pop().result()
+            if following is not None:
+                tokenized.append(aside.submit(_tokenize_part, encoder, rows, following, manifest.max_length))
+            vectors = _encode_part(encoder, tokens, manifest, bar)
+            _check_finite(vectors, rows, part)
+            if written:
+                written.pop().result()
+            written.append(aside.submit(writer.write, part, columns, vectors))
+            _give_back_memory()
+        for last in written:
+            last.result()
+
+
+def _tokenize_part(encoder: "Encoder", rows: Rows, part: range, max_length: int) -> tuple[Columns, "Tokens"]:
+    """Columns of one part beside its vectors, and the tokens that these come from."""
     texts, pairs, labels = (
         None if column is None else column[part.start : part.stop]
         for column in (rows.texts, rows.text_pairs, rows.labels)
     )
     assert texts is not None
-    tokens, n_tokens = encoder.tokenize(texts, pairs, manifest.max_length)
-    shape = (len(part), manifest.hidden_size)
+    tokens, n_tokens = encoder.tokenize(texts, pairs, max_length)
+    columns: Columns = {"text": texts, "text_pair": pairs, "label": labels, "n_tokens": n_tokens}
+    return {**columns, "truncated": n_tokens > max_length}, tokens
+
+
+def _encode_part(encoder: "Encoder", tokens: "Tokens", manifest: Manifest, bar: Any) -> Vectors:
+    """Vectors of one part, which depend on its own rows only."""
+    shape = (len(tokens), manifest.hidden_size)
     vectors = {
         (name, layer): np.empty(shape, manifest.store_dtype)
         for name in manifest.poolings
         for layer in pooled_layers(name, manifest.layers, manifest.n_layers)
     }
-    for batch in batches(np.minimum(n_tokens, manifest.max_length), padded=encoder.padded):
+    for batch in batches(tokens, encoder):
         found = encoder.encode([tokens[row] for row in batch])
         for key, values in vectors.items():
             values[batch] = found[key]
         bar.update(len(batch))
-    _check_finite(vectors, rows, part)
-    columns: Columns = {"text": texts, "text_pair": pairs, "label": labels, "n_tokens": n_tokens}
-    return {**columns, "truncated": n_tokens > manifest.max_length}, vectors
+    return vectors
 
 
-def batches(n_tokens: NDArray[np.int32], *, padded: bool) -> Iterator[NDArray[np.int64]]:
-    """Row numbers of batches of similar length, or of one length, longest first, at most BATCH_TOKENS each."""
-    order = np.argsort(-n_tokens, kind="stable")
+def batches(tokens: "Tokens", encoder: "Encoder") -> Iterator[NDArray[np.int64]]:
+    """Row numbers of batches of similar length, or of one length, longest first, within the encoder's batch_tokens."""
+    lengths = np.array([len(row["input_ids"]) for row in tokens])
+    order = np.argsort(-lengths, kind="stable")
+    most = encoder.batch_tokens
     start = 0
     while start < len(order):
-        longest = int(n_tokens[order[start]])
-        stop = start + max(1, BATCH_TOKENS // longest)
-        if not padded:
-            stop = min(stop, start + int((n_tokens[order[start:]] == longest).sum()))
+        longest = int(lengths[order[start]])
+        stop = start + max(1, most // longest)
+        if not encoder.padded:
+            stop = min(stop, start + int((lengths[order[start:]] == longest).sum()))
         yield order[start:stop]
         start = stop
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -220,21 +221,25 @@ def test_pairs_are_stored(tiny_model, tmp_path):
     np.testing.assert_allclose(store.layer(2)[1], plain(tiny_model, "d", "e f")[2], rtol=0, atol=1e-5)
 
 
-def test_batches_hold_the_token_budget_and_every_row_once():
-    lengths = np.random.default_rng(0).integers(3, 600, size=500).astype(np.int32)
-    seen = []
-    for batch in extraction.batches(lengths, padded=True):
-        assert len(batch) * lengths[batch].max() <= extraction.BATCH_TOKENS
-        seen.extend(batch.tolist())
-    assert sorted(seen) == list(range(500))
-    assert [batch.tolist() for batch in extraction.batches(np.array([20_000], dtype=np.int32), padded=True)] == [[0]]
+def lengths_of_batches(lengths, **encoder):
+    """Check that every text is in one batch; return the lengths of the texts of every batch."""
+    tokens = [{"input_ids": np.zeros(length, dtype=np.int32)} for length in lengths]
+    found = list(extraction.batches(tokens, SimpleNamespace(**encoder)))
+    assert sorted(np.concatenate(found).tolist()) == list(range(len(lengths)))
+    return [lengths[batch] for batch in found]
 
 
-def test_batches_of_one_length_hold_every_row_once():
-    lengths = np.random.default_rng(0).integers(3, 30, size=500).astype(np.int32)
-    batches = list(extraction.batches(lengths, padded=False))
-    assert all(np.ptp(lengths[batch]) == 0 for batch in batches)
-    assert sorted(np.concatenate(batches).tolist()) == list(range(500))
+def test_batches_hold_the_token_budget():
+    lengths = np.random.default_rng(0).integers(3, 600, size=500)
+    batches = lengths_of_batches(lengths, padded=True, batch_tokens=4096)
+    assert all(len(batch) * batch.max() <= 4096 for batch in batches)
+    assert [len(batch) for batch in lengths_of_batches(np.array([20_000, 9]), padded=True, batch_tokens=4096)] == [1, 1]
+
+
+def test_batches_of_one_length():
+    lengths = np.random.default_rng(0).integers(3, 30, size=500)
+    batches = lengths_of_batches(lengths, padded=False, batch_tokens=4096)
+    assert all(np.ptp(batch) == 0 for batch in batches)
     assert len(batches) == len(set(lengths.tolist()))
 
 

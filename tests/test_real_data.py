@@ -11,7 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 import cls_probe
 from cls_probe.analyses import ANALYSES
+from cls_probe.encoding.encoder import Encoder
 from cls_probe.encoding.files import locate
+from cls_probe.extraction import batches
 from cls_probe.plotting import save_figure
 from tests.encoding.test_encoder import plain
 
@@ -32,6 +34,14 @@ def test_rows_equal_the_plain_forward(news, minilm):
         expected = plain(locate(minilm).folder, news.texts[row])
         for layer in news.layers:
             np.testing.assert_allclose(news.layer(layer)[row], expected[layer], rtol=0, atol=1e-5)
+
+
+def test_padding_of_news_stays_under_three_percent(real_data, minilm):
+    encoder = Encoder(locate(minilm), device="cpu")
+    rows = cls_probe.read_rows(real_data / "ag_news" / "test.csv", limit=4096)
+    tokens, _ = encoder.tokenize(rows.texts, None, 192)
+    lengths = np.array([len(row["input_ids"]) for row in tokens])
+    assert sum(len(batch) * lengths[batch].max() for batch in batches(tokens, encoder)) / lengths.sum() < 1.03
 
 
 def test_state_0_is_constant_and_topics_are_read_above_it(news):

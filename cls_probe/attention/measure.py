@@ -123,9 +123,9 @@ def _attentions(
     for first in range(0, len(rows), PART_SIZE):
         texts = rows.texts[first : first + PART_SIZE]
         pairs = None if rows.text_pairs is None else rows.text_pairs[first : first + PART_SIZE]
-        tokens, n_tokens = encoder.tokenize(texts, pairs, max_length)
+        tokens, _ = encoder.tokenize(texts, pairs, max_length)
         words = read_words(encoder.tokenizer, texts, pairs, max_length, name=encoder.name)
-        for batch in batches(np.minimum(n_tokens, max_length), padded=encoder.padded):
+        for batch in batches(tokens, encoder):
             found = encoder.cls_attentions([tokens[row] for row in batch])
             for row, attention in zip(batch.tolist(), found, strict=True):
                 _check_sums(attention, rows.place(first + row))

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from cls_probe.encoding import pooling
 
-Tokens = list[dict[str, list[int]]]
+Tokens = list[dict[str, NDArray[np.int32]]]
 """One mapping per text: input_ids and whatever else the model reads, without padding."""
+_CHUNK = 512
+"""Texts that the tokenizer gets at a time: it gives lists of Python numbers, which take ten times the memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +46,13 @@ def tokenize(
 
 
 def _tokens(tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, **options: Any) -> Tokens:
-    encoded = tokenizer(list(texts), None if pairs is None else list(pairs), verbose=False, **options)
-    return [dict(zip(encoded, values, strict=True)) for values in zip(*encoded.values(), strict=True)]
+    tokens: Tokens = []
+    for start in range(0, len(texts), _CHUNK):
+        some = slice(start, start + _CHUNK)
+        encoded = tokenizer(list(texts[some]), None if pairs is None else list(pairs[some]), verbose=False, **options)
+        for row in zip(*encoded.values(), strict=True):
+            tokens.append(dict(zip(encoded, (np.array(values, dtype=np.int32) for values in row), strict=True)))
+    return tokens
 
 
 def pad(tokenizer: Any, tokens: Tokens, *, names: frozenset[str], device: torch.device, with_cls: bool) -> Batch:
@@ -53,13 +60,9 @@ def pad(tokenizer: Any, tokens: Tokens, *, names: frozenset[str], device: torch.
 
     `names` are the inputs that the model reads; an attention mask is made where the tokenizer gives none.
     """
-    length = max(len(row["input_ids"]) for row in tokens)
     fill = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": tokenizer.pad_token_type_id or 0}
-    rows = [{**row, "attention_mask": [1] * len(row["input_ids"])} for row in tokens]
-    padded = {
-        name: torch.tensor([row[name] + [fill.get(name, 0)] * (length - len(row[name])) for row in rows], device=device)
-        for name in rows[0]
-    }
+    rows = [{**row, "attention_mask": np.ones_like(row["input_ids"])} for row in tokens]
+    padded = {name: _right([row[name] for row in rows], fill.get(name, 0)).to(device) for name in rows[0]}
     ids, mask = padded["input_ids"], padded["attention_mask"].bool()
     special = [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id]
     return Batch(
@@ -68,3 +71,11 @@ def pad(tokenizer: Any, tokens: Tokens, *, names: frozenset[str], device: torch.
         specials=torch.isin(ids, torch.tensor(special, dtype=ids.dtype, device=device)) & mask,
         cls_positions=pooling.cls_positions(ids, mask, tokenizer.cls_token_id) if with_cls else None,
     )
+
+
+def _right(rows: list[NDArray[np.int32]], fill: int) -> torch.Tensor:
+    """Fill rows up to the longest, (rows, longest)."""
+    padded = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
+    for values, row in zip(padded, rows, strict=True):
+        values[: len(row)] = row
+    return torch.from_numpy(padded)

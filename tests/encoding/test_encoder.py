@@ -14,7 +14,6 @@ from transformers import (
     BertForMaskedLM,
 )
 
-from cls_probe.encoding import encoder as module
 from cls_probe.encoding import pooling
 from cls_probe.encoding.encoder import Encoder
 from cls_probe.encoding.files import locate
@@ -70,12 +69,54 @@ def test_left_padding_gives_the_same_vectors(tiny_model, tmp_path):
     assert_equals_plain(tmp_path / "m", encoder, TEXTS)  # padded on the right all the same: positions begin at 0
 
 
-def test_the_lean_way_equals_the_plain_way(tiny_model):
+def test_the_lean_ways_equal_the_plain_way(tiny_model):
     encoder = Encoder(locate(tiny_model), device="cpu")
     tokens, _ = encoder.tokenize(TEXTS, None, 64)
+    assert encoder._narrow
+    narrow = cls_states(encoder, tokens)
+    encoder._narrow = False
     lean = cls_states(encoder, tokens)
     encoder._blocks = []
-    np.testing.assert_allclose(lean, cls_states(encoder, tokens), rtol=0, atol=1e-6)
+    plain = cls_states(encoder, tokens)
+    np.testing.assert_allclose(lean, plain, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(narrow, plain, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(narrow[:, :-1], lean[:, :-1])
+
+
+def test_the_last_block_is_narrowed_for_one_batch_only(tiny_model):
+    encoder = Encoder(locate(tiny_model), device="cpu")
+    tokens, _ = encoder.tokenize(TEXTS, None, 64)
+    encoder.encode(tokens)
+    with torch.inference_mode():
+        output = encoder.model(**encoder._batch(tokens).inputs)
+    assert output.last_hidden_state.shape[1] == max(len(row["input_ids"]) for row in tokens)
+
+
+@pytest.mark.parametrize("poolings", [("cls", "mean"), ("mean",), ("cls", "pooler"), ("attention", "cls")])
+def test_other_poolings_need_the_whole_last_block(tiny_model, poolings):
+    assert not Encoder(locate(tiny_model), device="cpu", poolings=poolings)._narrow
+
+
+def test_a_batch_that_memory_does_not_hold_is_halved(tiny_model, monkeypatch):
+    encoder = Encoder(locate(tiny_model), device="cpu")
+    tokens, _ = encoder.tokenize(TEXTS, None, 64)
+    whole, sizes, run = encoder.encode(tokens), [], Encoder._encode
+
+    def small(self, tokens, most=1):
+        sizes.append(len(tokens))
+        if len(tokens) > most:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return run(self, tokens)
+
+    monkeypatch.setattr(Encoder, "_encode", small)
+    halved = encoder.encode(tokens)
+    assert sizes == [4, 2, 1, 1, 2, 1, 1]
+    for key, vectors in whole.items():
+        np.testing.assert_allclose(halved[key], vectors, rtol=0, atol=1e-5)
+
+    monkeypatch.setattr(Encoder, "_encode", lambda self, tokens: small(self, tokens, most=0))
+    with pytest.raises(EncoderError, match=r"memory of cpu does not hold a text of \d+ tokens; lower --max-length"):
+        encoder.encode(tokens)
 
 
 def test_an_architecture_that_shares_its_blocks_takes_the_plain_way(tmp_path):
@@ -98,8 +139,10 @@ def test_an_architecture_that_shares_its_blocks_takes_the_plain_way(tmp_path):
 
 
 def test_blocks_that_differ_from_the_plain_way_are_not_used(tiny_model, monkeypatch):
-    monkeypatch.setattr(module, "_same", lambda lean, plain: False)
-    assert Encoder(locate(tiny_model), device="cpu")._blocks == []
+    monkeypatch.setattr(Encoder, "_same", lambda self, lean, plain: False)
+    encoder = Encoder(locate(tiny_model), device="cpu")
+    assert encoder._blocks == []
+    assert not encoder._narrow
 
 
 def test_truncation_keeps_the_special_tokens_and_counts_before_it(tiny_model):
@@ -145,7 +188,7 @@ def test_of_an_encoder_decoder_model_the_encoder_is_used(tmp_path):
     save_tokenizer(tmp_path)
     encoder = Encoder(locate(tmp_path), device="cpu")
     tokens, _ = encoder.tokenize(TEXTS, None, 64)
-    ids = torch.tensor([tokens[2]["input_ids"]])
+    ids = torch.tensor(tokens[2]["input_ids"][None])
     with torch.no_grad():
         states = model.encoder(ids, output_hidden_states=True).hidden_states
     assert encoder.n_layers == 1
@@ -221,7 +264,7 @@ def test_special_tokens_count_or_do_not(tiny_model):
     with_specials = Encoder(locate(tiny_model), device="cpu", poolings=("mean", "max"))
     without = Encoder(locate(tiny_model), device="cpu", poolings=("mean", "max"), specials=False)
     tokens, _ = with_specials.tokenize(["the cat", "dog qqqq \u4e2d"], None, 64)
-    inputs = torch.tensor([tokens[0]["input_ids"]])
+    inputs = torch.tensor(tokens[0]["input_ids"][None])
     with torch.no_grad():
         hidden = AutoModel.from_pretrained(tiny_model).eval()(inputs).last_hidden_state[0].numpy()
     np.testing.assert_allclose(with_specials.encode(tokens)["mean", 2][0], hidden.mean(axis=0), atol=1e-5)
@@ -237,8 +280,9 @@ def test_the_pooler_is_the_models_own(tiny_model, tmp_path):
     tokens, _ = encoder.tokenize(TEXTS[:1], None, 64)
     vectors = encoder.encode(tokens)
     assert [layer for name, layer in vectors if name == "pooler"] == [2]
+    ids = torch.tensor(tokens[0]["input_ids"][None])
     with torch.no_grad():
-        expected = AutoModel.from_pretrained(tiny_model).eval()(torch.tensor([tokens[0]["input_ids"]])).pooler_output
+        expected = AutoModel.from_pretrained(tiny_model).eval()(ids).pooler_output
     np.testing.assert_allclose(vectors["pooler", 2], expected.numpy(), atol=1e-5)
     BertForMaskedLM(small_config()).save_pretrained(tmp_path)
     save_tokenizer(tmp_path)

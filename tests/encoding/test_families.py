@@ -54,6 +54,8 @@ ENCODERS = {
 }
 ONE_LENGTH = ("ConvBert", "FNet")
 """Families that mix padding into the vectors: their batches hold texts of one length."""
+NARROWED = ("Bert", "Camembert", "DistilBert", "Electra", "Ernie", "Roberta", "XLMRoberta")
+"""Families whose last block is run for [CLS] alone."""
 WITHOUT_ATTENTION = ("FNet", "Longformer")
 WITHOUT_CLS = {
     "GPT2": {"n_positions": 70, "n_embd": 16, "n_layer": 2, "n_head": 2},
@@ -113,6 +115,19 @@ def test_every_state_equals_the_plain_forward(family, side, tmp_path):
             expected = {"cls": state[place], "mean": state.mean(axis=0), "max": state.max(axis=0), "last": state[-1]}
             for name in POOLINGS:
                 np.testing.assert_allclose(got[name, layer][row], expected[name], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_cls_alone_equals_the_plain_forward(family, tmp_path):
+    model = build(family, ENCODERS[family], tmp_path, padding_side="right")
+    encoder = Encoder(locate(tmp_path), device="cpu")
+    assert encoder._narrow == (family in NARROWED)
+    got = encode(encoder)
+    for row, text in enumerate(TEXTS):
+        states, ids = plain(model, tmp_path, encoder._names, text)
+        place = ids.tolist().index(encoder.tokenizer.cls_token_id)
+        for layer, state in enumerate(states):
+            np.testing.assert_allclose(got["cls", layer][row], state[place], rtol=0, atol=1e-5)
 
 
 def test_cls_at_the_end(tmp_path):
