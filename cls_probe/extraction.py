@@ -4,7 +4,7 @@ import contextlib
 import ctypes
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cls_probe.data import Rows, read_rows
+from cls_probe.data.read import SAMPLE, SAMPLE_PAIRS
 from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.encoding.pooling import POOLINGS, pooled_layers
 from cls_probe.errors import EncoderError, InputError, StoreError
 from cls_probe.store import Manifest, StoreWriter, VectorStore
-from cls_probe.store.manifest import MANIFEST, fingerprint
+from cls_probe.store.manifest import MANIFEST, Part, fingerprint
 from cls_probe.store.write import PART_SIZE, Columns, Vectors, remove_store
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ def extract(
     part_size: int = PART_SIZE,
     overwrite: bool = False,
     progress: bool | None = None,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    workers: int | None = None,
     **reading: Any,
 ) -> VectorStore:
     """Extract the [CLS] vector of every state of every row, or open the store where that was done before.
@@ -90,6 +94,15 @@ def extract(
         Replace a store of another fingerprint in `out`.
     progress
         Show a progress bar on stderr; by default when it is a terminal.
+    engine
+        local: this process; ray: workers of a Ray cluster, which read the rows and write the parts themselves, so
+        that source, model and `out` must be there under the same names on every machine. The bytes are the local ones
+        when a worker has as many threads as the local run: ``$OMP_NUM_THREADS``, else those of this process divided
+        among the workers; otherwise the last bits of sums differ.
+    address
+        Of the Ray cluster, such as auto; by default one is started on this machine and ended with the run.
+    workers
+        Of the engine ray, 2 by default; each takes a core, and a whole GPU where `device` is one.
     **reading
         Options of :func:`cls_probe.data.read_rows`: text_column, text_pair_column, label_column, no_labels,
         limit, sample, seed.
@@ -105,6 +118,7 @@ def extract(
         Unusable rows or options, models, folders; nothing computed before is lost.
 
     """
+    _check_engine(engine, source, labels, address, workers)
     rows = read_rows(source, labels=labels, **reading)
     files = locate(model, random_weights=random_weights)
     wanted = {
@@ -134,7 +148,11 @@ def extract(
         remove_store(folder)
     writer = StoreWriter.begin(folder, manifest)
     with progress_bar(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar:
-        _encode_parts(encoder, rows, writer, manifest, bar)
+        if engine == "ray" and writer.missing:
+            origin = {"source": _absolute(source), "reading": reading, "random_weights": random_weights}
+            _encode_on_ray(encoder, writer, {**origin, "model": _absolute(model)}, address, workers or 2, bar)
+        else:
+            _encode_parts(encoder, rows, manifest, writer.missing, writer.write, bar)
     writer.finish()
     store = VectorStore.open(folder)
     if on_truncate == "warn" and store.truncated is not None and store.truncated.any():
@@ -265,9 +283,15 @@ def _manifest(rows: Rows, files: ModelFiles, encoder: "Encoder", wanted: Mapping
     )
 
 
-def _encode_parts(encoder: "Encoder", rows: Rows, writer: StoreWriter, manifest: Manifest, bar: Any) -> None:
-    """Encode the missing parts; beside the model, a thread tokenizes the next and writes the last."""
-    missing = writer.missing
+def _encode_parts(
+    encoder: "Encoder",
+    rows: Rows,
+    manifest: Manifest,
+    missing: Sequence[range],
+    write: Callable[[range, Columns, Vectors], None],
+    bar: Any,
+) -> None:
+    """Encode and write these parts; beside the model, a thread tokenizes the next and writes the last."""
     with ThreadPoolExecutor(1) as aside:
         tokenized = [aside.submit(_tokenize_part, encoder, rows, part, manifest.max_length) for part in missing[:1]]
         written: list[Future[None]] = []
@@ -279,10 +303,93 @@ def _encode_parts(encoder: "Encoder", rows: Rows, writer: StoreWriter, manifest:
             _check_finite(vectors, rows, part)
             if written:
                 written.pop().result()
-            written.append(aside.submit(writer.write, part, columns, vectors))
+            written.append(aside.submit(write, part, columns, vectors))
             _give_back_memory()
         for last in written:
             last.result()
+
+
+class PartWorker:
+    """A worker of another process or machine, which holds model and rows, and writes parts into the store."""
+
+    def __init__(
+        self, *, folder: Path, manifest: Manifest, padded: bool, device: str, threads: int, **origin: Any
+    ) -> None:
+        """Read the rows and load the model; InputError when these rows are not those of the manifest."""
+        import torch
+
+        torch.set_num_threads(threads)
+        self.rows = read_rows(origin["source"], **origin["reading"])
+        files = locate(origin["model"], random_weights=origin["random_weights"])
+        here = {"rows_sha256": self.rows.sha256, **files.identity}
+        for key, value in here.items():
+            if value != getattr(manifest, key):
+                raise InputError(
+                    f"a worker found another {key} than the run began with; give all machines the same files"
+                )
+        wanted = {"dtype": manifest.dtype, "poolings": manifest.poolings, "specials": manifest.specials}
+        self.encoder = _encoder(files, wanted, device)
+        self.encoder.padded = padded
+        self.writer = StoreWriter(folder, manifest)
+
+    def encode(self, part: range) -> Part:
+        """Encode and write one part."""
+        written: list[Part] = []
+
+        def write(*part: Any) -> None:
+            written.append(self.writer.write_part(*part))
+
+        with progress_bar(len(part), 0, False) as bar:
+            _encode_parts(self.encoder, self.rows, self.writer.manifest, [part], write, bar)
+        return written[0]
+
+
+def _encode_on_ray(
+    encoder: "Encoder", writer: StoreWriter, origin: Mapping[str, Any], address: str | None, workers: int, bar: Any
+) -> None:
+    """Have the missing parts written by workers on Ray, and enter them into the manifest as they come."""
+    import torch
+
+    from cls_probe.scale_out import run_parts, threads_of
+
+    device = encoder.device.type
+    options = {
+        **origin,
+        "folder": writer.folder.absolute(),
+        "manifest": writer.manifest,
+        "padded": encoder.padded,
+        "device": device,
+        "threads": threads_of(workers, torch.get_num_threads()),
+    }
+    gpus = int(device == "cuda")
+    for part in run_parts(PartWorker, options, writer.missing, address=address, workers=workers, gpus=gpus):
+        writer.enter(part)
+        bar.update(part.stop - part.start)
+
+
+def _absolute(name: Any) -> Any:
+    """Give a file or folder the name that a worker in another folder finds; leave short names and hub ids."""
+    there = isinstance(name, str | Path) and name not in (SAMPLE, SAMPLE_PAIRS) and Path(name).exists()
+    return str(Path(name).absolute()) if there else name
+
+
+def _check_engine(engine: str, source: Any, labels: Any, address: str | None, workers: int | None) -> None:
+    """Refuse an engine that cannot work, before anything costly."""
+    if engine not in ("local", "ray"):
+        raise InputError(f"engine is {engine!r}; expected local or ray")
+    if engine == "local":
+        if address is not None or workers is not None:
+            raise InputError("address and workers belong to the engine ray; choose --engine ray")
+        return
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}; expected at least 1")
+    if not isinstance(source, str | Path) or labels is not None:
+        raise InputError(
+            "the engine ray takes a file, hub:NAME or sample, which its workers read; write the rows to one"
+        )
+    from cls_probe.scale_out import need_ray
+
+    need_ray()
 
 
 def _tokenize_part(encoder: "Encoder", rows: Rows, part: range, max_length: int) -> tuple[Columns, "Tokens"]:

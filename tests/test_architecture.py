@@ -14,7 +14,7 @@ RANKS = [
     {"errors"},
     {"data", "plotting", "result"},
     {"store", "leakage", "comparison"},
-    {"encoding", "analyses", "exchange"},
+    {"encoding", "analyses", "exchange", "scale_out"},
     {"extraction", "analyses.__init__"},
     {"reference", "attention"},
     {"saved"},
@@ -63,6 +63,7 @@ HEAVY = (
     "datasets",
     "tqdm",
     "accelerate",
+    "ray",
 )
 
 

@@ -82,6 +82,15 @@ _CHECKED = (
     show_default=True,
     help="Go on with an unfinished store of the same kind, or replace whatever store is there.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Compute here, or on workers of Ray.",
+)
+@click.option("--address", help="Of a Ray cluster, such as auto.  [default: one is started here]")
+@click.option("--workers", type=int, help="Workers on Ray; each takes a core, or a GPU.  [default: 2]")
 @click.option("--check-only", is_flag=True, help="Compare a few rows alone and in a padded batch, and write nothing.")
 def extract(
     data: str, model: str | None, random_weights: bool, resume: bool, check_only: bool, seed: int, **options: Any

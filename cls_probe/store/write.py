@@ -54,6 +54,10 @@ class StoreWriter:
 
     def write(self, rows: range, columns: Columns, vectors: Vectors) -> None:
         """Write the part of these rows and enter it into the manifest."""
+        self.enter(self.write_part(rows, columns, vectors))
+
+    def write_part(self, rows: range, columns: Columns, vectors: Vectors) -> Part:
+        """Write the file of these rows, and leave the manifest as it is."""
         number = rows.start // self.manifest.part_size
         batch = record_batch(
             rows, columns, vectors, identity={"fingerprint": self.manifest.fingerprint, "part": number}
@@ -64,15 +68,24 @@ class StoreWriter:
                 with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as arrow:
                     arrow.write_batch(batch)
                 size, digest = path.stat().st_size, file_sha256(path)
-            part = Part(file=file, start=rows.start, stop=rows.stop, bytes=size, sha256=digest)
-            parts = sorted((*self.manifest.parts, part), key=lambda part: part.start)
-            self.manifest = replace(self.manifest, parts=tuple(parts))
+        except OSError as error:
+            raise self._unwritten(number, error) from error
+        return Part(file=file, start=rows.start, stop=rows.stop, bytes=size, sha256=digest)
+
+    def enter(self, part: Part) -> None:
+        """Enter a written part into the manifest."""
+        parts = sorted((*self.manifest.parts, part), key=lambda part: part.start)
+        self.manifest = replace(self.manifest, parts=tuple(parts))
+        try:
             self.manifest.write(self.folder)
         except OSError as error:
-            raise StoreError(
-                f"{self.folder}: part {number} cannot be written ({error.strerror or error}); "
-                "the parts before it are kept, and the same command resumes"
-            ) from error
+            raise self._unwritten(part.start // self.manifest.part_size, error) from error
+
+    def _unwritten(self, number: int, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self.folder}: part {number} cannot be written ({error.strerror or error}); "
+            "the parts before it are kept, and the same command resumes"
+        )
 
     def finish(self) -> None:
         """Mark the store complete."""
