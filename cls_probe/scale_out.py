@@ -48,6 +48,7 @@ def run_parts(
     if ours:
         _connect(address, workers)
     try:
+        _check_room(ray.cluster_resources(), workers, gpus)
         yield from _hand_out(ray.remote(num_cpus=1, num_gpus=gpus)(worker), options, parts, workers)
     finally:
         if ours:
@@ -66,6 +67,13 @@ def _connect(address: str | None, workers: int) -> None:
     except (ConnectionError, ValueError, RuntimeError) as error:
         line = str(error).split("\n")[0]
         raise InputError(f"no Ray cluster at {address!r} ({line}); start one with: ray start --head") from error
+
+
+def _check_room(there: Mapping[str, float], workers: int, gpus: int) -> None:
+    """Refuse more workers than there are cores or GPUs for, since they would wait without end."""
+    for name, each in (("CPU", 1), ("GPU", gpus)):
+        if there.get(name, 0) < workers * each:
+            raise InputError(f"{workers} workers need {workers * each} {name}s; Ray has {there.get(name, 0):g}")
 
 
 def _hand_out(actor: Any, options: Mapping[str, Any], parts: Sequence[range], workers: int) -> Iterator[Part]:

@@ -8,7 +8,7 @@ import pytest
 from cls_probe import extraction
 from cls_probe.errors import InputError, MissingDependencyError
 from cls_probe.extraction import extract
-from cls_probe.scale_out import threads_of
+from cls_probe.scale_out import _check_room, threads_of
 from cls_probe.store import Manifest
 from tests.test_extraction import TEXTS, files
 
@@ -46,6 +46,21 @@ class DiesAlways(extraction.PartWorker):
         return os._exit(1) if part.start == 16 else super().encode(part)
 
 
+def half_a_local_store(rows, out, model, monkeypatch):
+    encode, calls = extraction._encode_part, []
+
+    def stop_at_the_third(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return encode(*args)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(extraction, "_encode_part", stop_at_the_third)
+        extract(rows, model=model, out=out, part_size=8)
+    assert len(Manifest.read(out).parts) == 2
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_workers_write_the_local_bytes_also_when_they_die(tiny_model, rows, local, tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="the extra ray is not installed")
@@ -56,7 +71,10 @@ def test_workers_write_the_local_bytes_also_when_they_die(tiny_model, rows, loca
     assert 0 < len(Manifest.read(tmp_path / "ray").parts) < 5
     monkeypatch.setattr(extraction, "PartWorker", DiesOnce)
     extract(rows, out=tmp_path / "ray", **options)
+    half_a_local_store(rows, tmp_path / "other", tiny_model, monkeypatch)
+    before = (tmp_path / "other" / "part-00001.arrow").stat().st_mtime_ns
     extract(rows, out=tmp_path / "other", **options)
+    assert (tmp_path / "other" / "part-00001.arrow").stat().st_mtime_ns == before
     assert (tmp_path / "died").exists()
     assert files(tmp_path / "ray") == files(tmp_path / "other") == files(local)
 
@@ -87,3 +105,9 @@ def test_threads_of_a_worker(monkeypatch):
     assert [threads_of(workers, 8) for workers in (1, 3, 9)] == [8, 2, 1]
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     assert threads_of(4, 8) == 5
+
+
+def test_more_workers_than_there_is_room_for():
+    _check_room({"CPU": 4, "GPU": 1}, 4, 0)
+    with pytest.raises(InputError, match="2 workers need 2 GPUs; Ray has 1"):
+        _check_room({"CPU": 4, "GPU": 1}, 2, 1)
