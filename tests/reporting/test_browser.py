@@ -1,5 +1,6 @@
 """The page in a real browser, offline, from a file."""
 
+import base64
 import csv
 import io
 import json
@@ -134,6 +135,12 @@ def test_downloads_hold_every_row(browser, form):
     else:
         tables = [list(csv.DictReader(io.StringIO(text))) for text in texts]
         assert [len(rows) for rows in tables if "x" in rows[0]] == [60 * 3]
+
+
+def test_prints_without_an_error(browser):
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF-")
+    assert browser.get_log("browser") == []
 
 
 def test_nothing_overflows_on_a_phone(browser):
