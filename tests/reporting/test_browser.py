@@ -1,5 +1,9 @@
 """The page in a real browser, offline, from a file."""
 
+import base64
+import csv
+import io
+import json
 import shutil
 
 import numpy as np
@@ -78,6 +82,65 @@ def test_a_class_is_toggled(browser):
     for expected in (0, 20):
         browser.execute_script("arguments[0].click()", button)
         assert len(browser.execute_script(SERIES)[0]["data"]) == expected
+
+
+def test_theme_switches_and_returns(browser):
+    background = "return getComputedStyle(document.body).backgroundColor"
+    button = browser.find_element("id", "theme")
+    first, name = browser.execute_script(background), button.text
+    browser.execute_script("arguments[0].click()", button)
+    assert browser.execute_script(background) != first
+    assert button.text != name
+    browser.execute_script("arguments[0].click()", button)
+    assert browser.execute_script(background) == first
+
+
+def test_arrow_keys_move_the_slider(browser):
+    from selenium.webdriver.common.keys import Keys
+
+    set_value(browser, "map-layer", 0)
+    first = browser.execute_script(SERIES)[0]["data"]
+    browser.find_element("id", "map-layer").send_keys(Keys.ARROW_RIGHT)
+    assert browser.find_element("id", "map-layer").get_attribute("value") == "1"
+    assert browser.execute_script(SERIES)[0]["data"] != first
+
+
+def test_tab_walks_through_the_controls(browser):
+    from selenium.webdriver.common.keys import Keys
+
+    browser.execute_script("document.getElementById('map-layer').focus()")
+    reached = []
+    for _ in range(6):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        reached.append(browser.switch_to.active_element.get_attribute("id"))
+    assert [name for name in reached if name in ("map-search", "map-in", "map-out", "map-reset")] == [
+        "map-search",
+        "map-in",
+        "map-out",
+        "map-reset",
+    ]
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_downloads_hold_every_row(browser, form):
+    browser.execute_script("URL.createObjectURL = (blob) => { window.kept = blob; return '#kept'; }")
+    buttons = browser.find_elements("css selector", f".download[data-form={form}]")
+    texts = []
+    for button in buttons:
+        browser.execute_script("arguments[0].click()", button)
+        texts.append(browser.execute_async_script("window.kept.text().then(arguments[0])"))
+    if form == "json":
+        held = [json.loads(text) for text in texts]
+        assert [len(one["labels"]) for one in held if "coordinates" in one] == [60]
+    else:
+        tables = [list(csv.DictReader(io.StringIO(text))) for text in texts]
+        assert [len(rows) for rows in tables if "x" in rows[0]] == [60 * 3]
+
+
+def test_prints_without_an_error(browser):
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF-")
+    assert browser.get_log("browser") == []
 
 
 def test_nothing_overflows_on_a_phone(browser):
