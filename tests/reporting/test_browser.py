@@ -17,6 +17,12 @@ EVIL = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"
 SERIES = "return echarts.getInstanceByDom(document.getElementById('map-box')).getOption().series"
 
 
+def planted_store():
+    rng = np.random.default_rng(0)
+    texts = [f"text {i}" for i in range(59)] + [EVIL]
+    return VectorStore.from_arrays(rng.normal(size=(60, 3, 8)), labels=["a", "b", "c"] * 20, texts=texts)
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     pytest.importorskip("selenium", reason="the package selenium is not installed")
@@ -25,10 +31,7 @@ def browser(tmp_path_factory):
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
-    rng = np.random.default_rng(0)
-    texts = [f"text {i}" for i in range(59)] + [EVIL]
-    store = VectorStore.from_arrays(rng.normal(size=(60, 3, 8)), labels=["a", "b", "c"] * 20, texts=texts)
-    out = cls_probe.report(store, out=tmp_path_factory.mktemp("page") / "r.html")
+    out = cls_probe.report(planted_store(), out=tmp_path_factory.mktemp("page") / "r.html")
     options = ChromeOptions()
     options.binary_location = BINARY
     for argument in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "host-resolver-rules=MAP * ~NOTFOUND"):
@@ -57,6 +60,23 @@ def test_slider_changes_the_points(browser):
     first = browser.execute_script(SERIES)[0]["data"]
     set_value(browser, "map-layer", 2)
     assert browser.execute_script(SERIES)[0]["data"] != first
+
+
+def test_colour_tells_what_the_probe_of_the_layer_predicts_wrong(browser):
+    choose = (
+        "const e = document.getElementById('map-colour');"
+        "e.value = [...e.options].findIndex((o) => o.text === arguments[0]); e.dispatchEvent(new Event('change'))"
+    )
+    browser.execute_script(choose, "layer probe right or wrong")
+    right = {}
+    for layer in (0, 1):
+        set_value(browser, "map-layer", layer)
+        assert browser.find_element("id", "map-legend").text.split()[0] == "right"
+        right[layer] = sorted(point[2] for point in browser.execute_script(SERIES)[0]["data"])
+    browser.execute_script(choose, "class")
+    probe = cls_probe.layer_probe(planted_store())
+    assert right == {layer: sorted(set(range(60)) - set(probe.wrong[layer])) for layer in (0, 1)}
+    assert right[0] != right[1]
 
 
 def test_search_finds_a_row_and_markup_is_inert(browser):
@@ -152,3 +172,18 @@ def test_nothing_overflows_on_a_phone(browser):
         ".map((e) => `${e.tagName}.${e.className}#${e.id}`)"
     )
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390, browser.execute_script(wide)
+
+
+def test_a_page_of_many_points_is_small_and_still_moves(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    texts = [f"text {i} " * 12 for i in range(10_000)]
+    store = VectorStore.from_arrays(rng.normal(size=(10_000, 7, 4)), texts=texts)
+    out = cls_probe.report([store, cls_probe.project(store, max_points=10_000)], out=tmp_path / "many.html")
+    assert out.stat().st_size < 8e6
+    page = browser.current_url
+    browser.get(out.as_uri())
+    assert sum(len(one["data"]) for one in browser.execute_script(SERIES)) == 10_000
+    first = browser.execute_script(SERIES)[0]["data"][0]
+    set_value(browser, "map-layer", 0)
+    assert browser.execute_script(SERIES)[0]["data"][0] != first
+    browser.get(page)
