@@ -20,7 +20,7 @@ from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.encoding.pooling import POOLINGS, pooled_layers
 from cls_probe.errors import EncoderError, InputError, StoreError
 from cls_probe.store import Manifest, StoreWriter, VectorStore
-from cls_probe.store.manifest import MANIFEST, Part, fingerprint
+from cls_probe.store.manifest import MANIFEST, Part, fingerprint, is_whole
 from cls_probe.store.write import PART_SIZE, Columns, Vectors, remove_store
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def check_max_length(max_length: int, files: ModelFiles) -> None:
 
 
 def _is_finished(folder: Path, wanted: Mapping[str, Any], *, overwrite: bool) -> bool:
-    """Say whether the folder holds this very store, finished; refuse one that holds anything else."""
+    """Say whether the folder holds this very store, finished and undamaged; refuse one that holds anything else."""
     if not (folder / MANIFEST).exists():
         if folder.exists() and (
             not folder.is_dir() or any(not path.name.endswith(".tmp") for path in folder.iterdir())
@@ -256,7 +256,7 @@ def _is_finished(folder: Path, wanted: Mapping[str, Any], *, overwrite: bool) ->
             f"{folder}: holds a store with another {key} ({_brief(here)}; asked for {_brief(want)}); "
             "name another folder, or replace it with --overwrite"
         )
-    return manifest.complete
+    return manifest.complete and all(is_whole(folder, part) for part in manifest.parts)
 
 
 def _brief(value: Any) -> str:

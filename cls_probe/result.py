@@ -320,7 +320,7 @@ def _typed(hint: Any, value: Any) -> Any:
     if origin is np.ndarray:
         return np.array(value, dtype=typing.get_args(typing.get_args(hint)[1])[0])  # None becomes NaN
     if origin is tuple:
-        return tuple(value)
+        return tuple(_typed(typing.get_args(hint)[0], item) for item in value)
     if origin is Mapping:
         return {key: _typed(typing.get_args(hint)[1], item) for key, item in value.items()}
     return math.nan if hint is float and value is None else value

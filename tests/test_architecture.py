@@ -43,6 +43,7 @@ HEAVIER = {
     "cli": {"click"},
     "encoding/attention.py": {"torch"},
     "encoding/encoder.py": {"torch"},
+    "encoding/last_block.py": {"torch"},
     "encoding/loading.py": {"torch", "transformers"},
     "encoding/tokens.py": {"torch"},
     "reference/classifier.py": {"torch", "transformers"},

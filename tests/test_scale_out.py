@@ -29,11 +29,11 @@ def local(tiny_model, rows, tmp_path, monkeypatch):
 
 
 class DiesOnce(extraction.PartWorker):
-    """A worker whose process ends in the middle of the second part, the first time."""
+    """A worker whose process ends in the middle of the third part, the first time."""
 
     def encode(self, part):
         mark = self.writer.folder.parent / "died"
-        if part.start == 8 and not mark.exists():
+        if part.start == 16 and not mark.exists():
             mark.touch()
             os._exit(1)
         return super().encode(part)

@@ -137,7 +137,8 @@ def layer_probe(
     values: dict[str, Any] = {name: np.array([one[name] for one in found]) for name in found[0]}
     values["undefined"] = tuple(one["undefined"] for one in found)
     best = best_defined(values["accuracy"], values["undefined"])
-    values["p_best"] = compared_with(best, values.pop("right"))
+    right = values.pop("right")
+    values["p_best"] = compared_with(best, right)
     chosen = {"layers": layers, "pooling": pooling, "seed": seed, "confidence": confidence}
     fitted = {"transform": transform, "folds": folds, "c": c, "max_iter": max_iter}
     asked = {"control": control, "baselines": baselines, "knn": knn, "k": k, "mdl": mdl, "curve": curve}
@@ -153,6 +154,7 @@ def layer_probe(
         **(_surface(plan) if baselines else {}),
         curve_rows=_curve_rows(split) if curve else None,
         as_good_as_best=values["p_best"] > 1 - confidence,
+        wrong=tuple(tuple(np.flatnonzero(~layer).tolist()) for layer in right),
         **values,
     )
 

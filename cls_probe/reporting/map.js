@@ -21,7 +21,7 @@ function drawMap(points) {
   const state = { map: maps[0], step: 0, hidden: new Set(), found: null, selected: null };
   const chart = makeChart(at("box"), "canvas");
 
-  // Groups: what a colour stands for
+  // Groups: what a colour stands for, made anew for each layer where it depends on the layer
 
   const groupings = {};
   const grouped = (names, of, colours) =>
@@ -29,17 +29,27 @@ function drawMap(points) {
       for (let r = 0; r < points.n_rows; r++) if (of(r) === group.name) group.rows.push(r);
       return group;
     }).filter((group) => group.rows.length);
-  if (codes !== null) groupings["class"] = grouped(points.names, classOf, palette);
+  if (codes !== null) groupings["class"] = () => grouped(points.names, classOf, palette);
+  const RIGHT_WRONG = ["right", "wrong"];
+  const verdictColour = (i) => colour(i ? "wrong" : "right");
+  if (points.wrong !== null) {
+    const wrongAt = Object.fromEntries(Object.entries(points.wrong).map(([layer, rows]) => [layer, new Set(rows)]));
+    groupings["layer probe right or wrong"] = () => {
+      const wrong = wrongAt[state.map.layers[state.step]];
+      return wrong === undefined ? grouped(["not probed"], () => "not probed", palette) : grouped(RIGHT_WRONG, (r) => RIGHT_WRONG[Number(wrong.has(r))], verdictColour);
+    };
+  }
   if (points.predicted !== null) {
     const said = (r) => points.predicted[r];
     if (codes !== null) {
       const verdict = (r) => (said(r) === classOf(r) ? "right" : "wrong");
-      groupings["right or wrong"] = grouped(["right", "wrong"], verdict, (i) => colour(i ? "wrong" : "right"));
+      groupings["prediction right or wrong"] = () => grouped(RIGHT_WRONG, verdict, verdictColour);
     }
-    groupings["predicted class"] = grouped([...new Set([...points.names, ...points.predicted])], said, palette);
+    groupings["predicted class"] = () => grouped([...new Set([...points.names, ...points.predicted])], said, palette);
   }
-  if (!Object.keys(groupings).length) groupings["nothing"] = grouped(["rows"], () => "rows", palette);
-  state.groups = Object.values(groupings)[0];
+  if (!Object.keys(groupings).length) groupings["nothing"] = () => grouped(["rows"], () => "rows", palette);
+  state.grouping = Object.values(groupings)[0];
+  state.groups = state.grouping();
 
   // Drawing
 
@@ -140,6 +150,11 @@ function drawMap(points) {
     });
   }
 
+  function regroup() {
+    state.groups = state.grouping();
+    drawLegend();
+  }
+
   function useMap(index) {
     const layer = state.map.layers[state.step];
     state.map = maps[index];
@@ -155,14 +170,14 @@ function drawMap(points) {
     at(`${id}-label`).hidden = names.length < 2;
   }
 
-  choices("method", maps.map((map) => map.name), (i) => { useMap(i); draw(true); });
+  choices("method", maps.map((map) => map.name), (i) => { useMap(i); regroup(); draw(true); });
   choices("colour", Object.keys(groupings), (i) => {
-    state.groups = Object.values(groupings)[i];
+    state.grouping = Object.values(groupings)[i];
     state.hidden.clear();
-    drawLegend();
+    regroup();
     draw();
   });
-  at("layer").addEventListener("input", () => { state.step = Number(at("layer").value); draw(true); });
+  at("layer").addEventListener("input", () => { state.step = Number(at("layer").value); regroup(); draw(true); });
   at("layer-label").hidden = Math.max(...maps.map((map) => map.layers.length)) < 2;
   at("search").addEventListener("input", search);
   at("in").addEventListener("click", () => zoom(0.6));
@@ -171,7 +186,7 @@ function drawMap(points) {
   chart.on("click", (item) => select(item.data[2]));
   state.step = state.map.layers.length - 1;
   useMap(0);
-  redraws.push(() => { drawLegend(); draw(); });
+  redraws.push(() => { regroup(); draw(); });
 
   return { points, codes, maps, coordinates };
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cls_probe.analyses.probing.result import LayerProbeResult
 from cls_probe.analyses.projection.result import ProjectResult
 from cls_probe.reference.evaluate import ClassifyResult
 from cls_probe.result import Result
@@ -68,6 +69,7 @@ def points_of(results: Sequence[Result], store: VectorStore | None) -> Shown | N
         "classes": _codes(first.labels, first.label_names, points_shown),
         "maps": [_map(result, method, points_shown) for result in maps for method in dict.fromkeys(result.methods)],
         "predicted": None,
+        "wrong": _wrong(results, first, rows),
     }
     if classifier is not None:
         points["predicted"] = [classifier.predicted[row] for row in rows]
@@ -79,6 +81,16 @@ def _same_rows(one: Any, other: Any) -> bool:
     if one.get("rows_sha256") is None:
         return bool(one == other)
     return bool(one["rows_sha256"] == other.get("rows_sha256"))
+
+
+def _wrong(results: Sequence[Result], projection: ProjectResult, rows: Sequence[int]) -> dict[int, list[int]] | None:
+    """Give the points that the layer probe predicts wrong, by layer; None when no probe predicted these rows."""
+    place = {row: point for point, row in enumerate(rows)}
+    for probe in results:
+        if isinstance(probe, LayerProbeResult) and probe.source == projection.source and not probe.params["test"]:
+            wrong = zip(probe.layers, probe.wrong, strict=True)
+            return {layer: [place[row] for row in numbers if row in place] for layer, numbers in wrong}
+    return None
 
 
 def _same_points(one: ProjectResult, other: ProjectResult) -> bool:

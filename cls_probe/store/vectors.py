@@ -221,7 +221,7 @@ class VectorStore:
             if file_sha256(self.folder / part.file) != part.sha256:
                 raise StoreError(
                     f"{self.folder / part.file}: part {number} (rows {part.start} to {part.stop - 1}) does not match "
-                    "its checksum; extract again with --overwrite"
+                    "its checksum; run the extraction again, which mends it"
                 )
 
     def _chunks(self, layer: int, pooling: str) -> Iterator[NDArray[Any]]:
@@ -238,7 +238,7 @@ class VectorStore:
 
 def _open_part(folder: Path, number: int, part: Part, manifest: Manifest) -> pa.RecordBatch:
     path = folder / part.file
-    advice = "extract again with --overwrite"
+    advice = "run the extraction again, which mends it"
     if not path.is_file():
         raise StoreError(f"{path}: part {number} is missing; {advice}")
     if (size := path.stat().st_size) != part.bytes:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cls_probe.errors import StoreError
-from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, file_sha256, new_file
+from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, file_sha256, is_whole, new_file
 
 PART_SIZE = 4096
 """Rows of a part, unless asked otherwise."""
@@ -36,7 +36,7 @@ class StoreWriter:
             folder.mkdir(parents=True, exist_ok=True)
             if (folder / MANIFEST).exists():
                 there = Manifest.read(folder)
-                whole = tuple(part for part in there.parts if _has_size(folder / part.file, part.bytes))
+                whole = tuple(part for part in there.parts if is_whole(folder, part))
                 manifest = replace(manifest, parts=whole, versions=there.versions)
             for leftover in folder.glob(".*.tmp"):
                 leftover.unlink()
@@ -116,7 +116,3 @@ def record_batch(rows: range, columns: Columns, vectors: Vectors, *, identity: M
         arrays[f"{pooling}.{layer}"] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
     batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
     return batch.replace_schema_metadata({"cls_probe": json.dumps({"format": FORMAT, **identity})})
-
-
-def _has_size(path: Path, size: int) -> bool:
-    return path.is_file() and path.stat().st_size == size

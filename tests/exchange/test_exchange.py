@@ -131,6 +131,20 @@ def test_tensorboard_pair(tmp_path):
     assert (tmp_path / "bare/metadata.tsv").read_text() == "\n".join(map(str, range(N))) + "\n"
 
 
+def test_tensorboard_reads_the_pair(tmp_path):
+    plugin = pytest.importorskip(
+        "tensorboard.plugins.projector.projector_plugin", reason="tensorboard is not installed"
+    )
+    from google.protobuf import text_format
+    from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
+
+    export(planted_store(), tmp_path / "tb", to="tensorboard")
+    text = (tmp_path / "tb/projector_config.pbtxt").read_text(encoding="utf-8")
+    (embedding,) = text_format.Parse(text, ProjectorConfig()).embeddings
+    values = plugin._read_tensor_tsv_file(str(tmp_path / "tb" / embedding.tensor_path))
+    np.testing.assert_array_equal(values, awkward(np.float32)[:, 2])
+
+
 def test_hdf5_is_read_the_way_the_loaders_of_others_read_it(tmp_path):
     h5py = pytest.importorskip("h5py")
     export(planted_store(), tmp_path / "x.hdf5", to="hdf5")

@@ -66,6 +66,8 @@ class LayerProbeResult(Result):
     """(n_layers,) expected calibration error, in [0, 1]."""
     converged: NDArray[np.bool_]
     """(n_layers,) whether the solver converged in every fold."""
+    wrong: tuple[tuple[int, ...], ...]
+    """(n_layers,) numbers of the rows that were predicted wrong, rows of the test store where there is one."""
     undefined: tuple[str, ...]
     """(n_layers,) why the vectors tell nothing, "" where they do."""
     majority_accuracy: float
