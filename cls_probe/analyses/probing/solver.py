@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-TOLERANCE = 7e-5
+TOLERANCE = 1e-4
 """Largest element of the gradient in the solver's coordinates that counts as the optimum, by the root of the loss.
 
 Half the square of that gradient is about the distance to the smallest loss, so that the loss is right to 1e-4 of it.
 """
-_FIRST_ROUND = 20
-"""Iterations of the first round; every next one may take twice as many."""
+_FIRST_ROUND = 25
+"""Iterations of the first round; every next one may take four times as many."""
 _BLOCK = 100_000
 """Numbers in a block of rows; so many stay in the cache of a core."""
 
@@ -128,7 +128,7 @@ def _minimise(problem: _Problem, start: Floats, max_iter: int) -> tuple[Floats, 
             return None
         if status != 1:  # 1: the iterations were not enough
             return None if status else (weights, True)
-        left, most = left - most, 2 * most
+        left, most = left - most, 4 * most
     return weights, False
 
 
