@@ -17,6 +17,8 @@ Half the square of that gradient is about the distance to the smallest loss, so 
 """
 _FIRST_ROUND = 25
 """Iterations of the first round; every next one may take four times as many."""
+_FAR = 10
+"""A loss that a round makes so many times smaller is not at the optimum yet."""
 _BLOCK = 100_000
 """Numbers in a block of rows; so many stay in the cache of a core."""
 
@@ -116,41 +118,47 @@ class _Problem:
 def _minimise(problem: _Problem, start: Floats, max_iter: int) -> tuple[Floats, bool] | None:
     """Weights and whether they are at the optimum; None where the solver gives up.
 
-    A round is L-BFGS in the coordinates in which the curvature at its start is the identity.
+    A round is L-BFGS in the coordinates in which the curvature at its start is the identity. Its tolerance goes by the
+    loss at its start; where the loss falls far, that was too lax, and another round follows.
     """
     from scipy.linalg import LinAlgError
 
     weights, left, most = start, max_iter, _FIRST_ROUND
+    loss = problem.loss(start)[0]
     while left > 0:
+        before = loss
         try:
-            weights, status = _round(problem, weights, min(most, left))
+            weights, found = _round(problem, weights, TOLERANCE * np.sqrt(before), min(most, left))
         except LinAlgError:
             return None
-        if status != 1:  # 1: the iterations were not enough
-            return None if status else (weights, True)
-        left, most = left - most, 4 * most
+        loss, left, most = float(found.fun), left - found.nit, 4 * most
+        if found.status == 0 and before < _FAR * loss:
+            return weights, True
+        if found.status not in (0, 1):  # neither the optimum nor too few iterations
+            return None
     return weights, False
 
 
-def _round(problem: _Problem, start: Floats, max_iter: int) -> tuple[Floats, int]:
-    """Weights that a round came to, and scipy's word for it: 0 the optimum, 1 too few iterations, 2 gave up."""
+def _round(problem: _Problem, start: Floats, tolerance: float, max_iter: int) -> tuple[Floats, Any]:
+    """Weights that a round came to, and scipy's result."""
     from scipy.linalg import cholesky, solve_triangular
     from scipy.optimize import minimize
 
     root = cholesky(problem.curvature(start), lower=True)
 
     def weights(point: Floats) -> Floats:
-        solved: Floats = solve_triangular(root, point.reshape(start.shape).T, lower=True, trans="T").T
+        solved: Floats = solve_triangular(
+            root, point.reshape(start.shape).T, lower=True, trans="T", check_finite=False
+        ).T
         return solved
 
     def loss(point: Floats) -> tuple[float, Floats]:
         value, slopes = problem.loss(weights(point))
-        return value, solve_triangular(root, slopes.T, lower=True).T.ravel()
+        return value, solve_triangular(root, slopes.T, lower=True, check_finite=False).T.ravel()
 
-    tolerance = TOLERANCE * np.sqrt(problem.loss(start)[0])
     options: Any = {"maxiter": max_iter, "maxfun": 20 * max_iter, "gtol": tolerance, "ftol": 64 * np.finfo(float).eps}
     found = minimize(loss, (start @ root).ravel(), jac=True, method="L-BFGS-B", options=options)
-    return weights(found.x), int(found.status)
+    return weights(found.x), found
 
 
 def _scikit_learn(features: Any, codes: Codes, c: float, max_iter: int) -> Fitted:
