@@ -22,7 +22,7 @@ import numpy as np
 import cls_probe
 from cls_probe.store import Manifest, StoreWriter
 
-CLASSES = ("a", "b", "c", "d")
+CLASSES = ("business", "science", "sports", "world")
 ANALYSES = {"anisotropy": cls_probe.anisotropy, "class_gap": cls_probe.class_gap}
 PART_SIZE = 4096
 
