@@ -66,3 +66,17 @@ def test_the_probe_and_scikit_learn_come_to_the_same_loss(monkeypatch, capsys):
     assert abs(theirs["accuracy"] - ours["accuracy"]) <= 0.01  # 4 of 400 rows
     assert (ours["ratio"], ours["loss_above_ours"]) == (1, 0)
     assert len(table.strip().splitlines()) == 4
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="RssAnon is Linux's")
+def test_streaming_measures_every_size_in_a_process_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["streaming.py", "--rows", "50", "5000", "--width", "8"])
+    benchmark("streaming").main()
+    lines, table = capsys.readouterr().out.split("\n\n")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    assert [(row["analysis"], row["rows"]) for row in rows] == [
+        *(("anisotropy", 50), ("class_gap", 50), ("anisotropy", 5000), ("class_gap", 5000))
+    ]
+    assert all(row["seconds"] > 0 and row["peak_mb"] >= 0 for row in rows)
+    assert rows[2]["map_mb"] == pytest.approx(5000 * 8 * 4 / 2**20, abs=0.1)
+    assert len(table.strip().splitlines()) == 5
