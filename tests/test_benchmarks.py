@@ -11,11 +11,17 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
-@pytest.fixture
-def coverage(monkeypatch):
-    spec = importlib.util.spec_from_file_location("coverage_benchmark", FOLDER / "interval_coverage.py")
+def benchmark(name):
+    """A benchmark as a module."""
+    spec = importlib.util.spec_from_file_location(f"{name}_benchmark", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def coverage(monkeypatch):
+    module = benchmark("interval_coverage")
     monkeypatch.setattr(module, "TRUTH_DRAWS", 200_000)
     return module
 
@@ -46,3 +52,31 @@ def test_the_truth_is_the_mean_over_many_pairs(coverage):
         gaps.append(cosine[same].mean() - cosine[~same].mean())
     expected = coverage.truth("gap", coverage.mean_units(apart, spread), sizes)
     assert np.mean(gaps) == pytest.approx(expected, abs=4 * np.std(gaps) / 20)
+
+
+def test_the_probe_and_scikit_learn_come_to_the_same_loss(monkeypatch, capsys):
+    size = ["--layers", "2", "--rows", "300", "--width", "20", "--folds", "3"]
+    monkeypatch.setattr(sys, "argv", ["probe.py", *size, "--fits", "4"])
+    benchmark("probe").main()
+    lines, table = capsys.readouterr().out.split("\n\n")
+    rows = {row["way"]: row for row in map(json.loads, lines.splitlines())}
+    ours, _, theirs = rows.values()
+    assert all((row["fits"], row["measured"]) == (6, 4) for row in rows.values())
+    assert abs(theirs["loss_above_ours"]) <= 1e-4
+    assert abs(theirs["accuracy"] - ours["accuracy"]) <= 0.01  # 4 of 400 rows
+    assert (ours["ratio"], ours["loss_above_ours"]) == (1, 0)
+    assert len(table.strip().splitlines()) == 4
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="RssAnon is Linux's")
+def test_streaming_measures_every_size_in_a_process_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["streaming.py", "--rows", "50", "5000", "--width", "8"])
+    benchmark("streaming").main()
+    lines, table = capsys.readouterr().out.split("\n\n")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    assert [(row["analysis"], row["rows"]) for row in rows] == [
+        *(("anisotropy", 50), ("class_gap", 50), ("anisotropy", 5000), ("class_gap", 5000))
+    ]
+    assert all(row["seconds"] > 0 and row["peak_mb"] >= 0 for row in rows)
+    assert rows[2]["map_mb"] == pytest.approx(5000 * 8 * 4 / 2**20, abs=0.1)
+    assert len(table.strip().splitlines()) == 5

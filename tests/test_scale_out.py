@@ -111,3 +111,20 @@ def test_more_workers_than_there_is_room_for():
     _check_room({"CPU": 4, "GPU": 1}, 4, 0)
     with pytest.raises(InputError, match="2 workers need 2 GPUs; Ray has 1"):
         _check_room({"CPU": 4, "GPU": 1}, 2, 1)
+
+
+def test_other_threads_change_the_last_bits_at_most(tmp_path):
+    import torch
+
+    here = torch.get_num_threads()
+    stores = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            stores.append(extract("sample", limit=24, out=tmp_path / str(threads)))
+    finally:
+        torch.set_num_threads(here)
+    one, two = stores
+    for layer in one.layers:
+        there = one.vectors(layer)
+        assert abs(there - two.vectors(layer)).max() <= 1e-6 * abs(there).max()

@@ -8,7 +8,7 @@ import numpy as np
 from cls_probe.analyses import geometry
 from cls_probe.analyses.anisotropy_result import DEFAULT_METRICS, METRICS, RANKS, AnisotropyResult
 from cls_probe.analyses.cloud import SAME, Cloud
-from cls_probe.analyses.interval import check_confidence
+from cls_probe.analyses.interval import Spread, check_confidence
 from cls_probe.errors import InputError, MissingDependencyError, check_seed
 from cls_probe.result import ends
 from cls_probe.store import VectorStore
@@ -143,8 +143,10 @@ def _isotropic(store: VectorStore, metrics: Sequence[str], seed: int) -> dict[st
 
 
 def _norms(cloud: Cloud) -> dict[str, float]:
-    norms = np.concatenate([np.linalg.norm(batch, axis=1) for batch in cloud.batches()])
-    return {"norm_mean": float(norms.mean()), "norm_std": float(norms.std(ddof=1)) if len(norms) > 1 else np.nan}
+    norms = Spread()
+    for batch in cloud.batches():
+        norms.add(np.linalg.norm(batch, axis=1))
+    return {"norm_mean": float(norms.means[0]), "norm_std": norms.std}
 
 
 def _columns(name: str, estimate: geometry.Estimate) -> dict[str, float]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cls_probe.analyses.class_gap_result import NUMBERS, ClassGapResult
 from cls_probe.analyses.cloud import SAME, Cloud, Floats
-from cls_probe.analyses.interval import binomial_interval, check_confidence, jackknife_interval
+from cls_probe.analyses.interval import Spread, binomial_interval, check_confidence, jackknife_interval
 from cls_probe.analyses.separation import (
     class_sums,
     fisher_ratio,
@@ -152,42 +152,46 @@ def _by_class(sums: Floats, sizes: NDArray[np.int64]) -> dict[str, Any]:
 
 def _from_rows(cloud: Cloud, sums: Floats, sizes: NDArray[np.int64], confidence: float) -> dict[str, float]:
     """Within, between, gap, silhouette and nearest centroid, from the products of rows and class sums."""
-    own, total = np.empty(cloud.n_rows), np.empty(cloud.n_rows)  # u_i.s_k of the row's own class, u_i.s
-    silhouette, right, start = 0.0, 0, 0
+    pairs = _Pairs(sums, sizes)
+    silhouette, right = 0.0, 0
     for units, codes in labelled(cloud, cloud.units()):
         products = units @ sums.T  # (rows, n_classes)
-        rows = slice(start, start + len(units))
-        own[rows], total[rows] = products[np.arange(len(units)), codes], products.sum(axis=1)
+        pairs.add(products, codes)
         silhouette += float(silhouettes(products, codes, sizes).sum())
         right += int(nearest_centroid_right(products, sums, codes, sizes).sum())
-        start += len(units)
     interval = binomial_interval(right, cloud.n_rows, confidence=confidence, method="wilson")
     return {
-        **_pair_weighted(own, total, cloud.store.codes, sizes, confidence),
+        **pairs.intervals(confidence),
         "silhouette": silhouette / cloud.n_rows,
         **dict(zip(ends("centroid_accuracy"), (right / cloud.n_rows, *interval), strict=True)),
     }
 
 
-def _pair_weighted(
-    own: Floats, total: Floats, codes: NDArray[np.int64], sizes: NDArray[np.int64], confidence: float
-) -> dict[str, float]:
-    """Within, between and gap with their intervals, from the products of every row with its class sum and with all."""
-    n, size = len(codes), sizes[codes]
-    within, within_pairs = own.sum() - n, float((sizes * (sizes - 1)).sum())
-    between, between_pairs = total.sum() - own.sum(), float(n**2 - (sizes**2).sum())
-    estimates = {"within_cosine": within / within_pairs, "between_cosine": between / between_pairs}
-    without = {
-        "within_cosine": ratio(within - 2 * own + 2, within_pairs - 2 * (size - 1)),
-        "between_cosine": ratio(between - 2 * total + 2 * own, between_pairs - 2 * (n - size)),
-    }
-    estimates["gap"] = estimates["within_cosine"] - estimates["between_cosine"]
-    without["gap"] = without["within_cosine"] - without["between_cosine"]
-    values: dict[str, float] = {}
-    for name, estimate in estimates.items():
-        bound = 2 if name == "gap" else 1
-        interval = jackknife_interval(
-            estimate, without[name], confidence=confidence, low=-bound, high=bound, strata=codes
-        )
-        values |= dict(zip(ends(name), (float(estimate), *interval), strict=True))
-    return values
+class _Pairs:
+    """Mean cosines over pairs, every pair counted alike, and what they are without each row."""
+
+    def __init__(self, sums: Floats, sizes: NDArray[np.int64]) -> None:
+        """Take the sums of the unit rows of every class, (n_classes, width), and the class sizes."""
+        self.n, self.sizes = int(sizes.sum()), sizes
+        own, total = float((sums * sums).sum()), sums.sum(axis=0)
+        self.within, self.between = own - self.n, float(total @ total) - own
+        self.within_pairs = float((sizes * (sizes - 1)).sum())
+        self.between_pairs = float(self.n**2 - (sizes**2).sum())
+        self.without = {name: Spread(len(sizes)) for name in ("within_cosine", "between_cosine", "gap")}
+
+    def add(self, products: Floats, codes: NDArray[np.int64]) -> None:
+        """Leave out row after row, given the products with the class sums, (rows, n_classes)."""
+        own, total, size = products[np.arange(len(codes)), codes], products.sum(axis=1), self.sizes[codes]
+        within = ratio(self.within - 2 * own + 2, self.within_pairs - 2 * (size - 1))
+        between = ratio(self.between - 2 * total + 2 * own, self.between_pairs - 2 * (self.n - size))
+        for name, values in zip(self.without, (within, between, within - between), strict=True):
+            self.without[name].add(values, codes)
+
+    def intervals(self, confidence: float) -> dict[str, float]:
+        """Within, between and gap with their intervals."""
+        within, between = self.within / self.within_pairs, self.between / self.between_pairs
+        values: dict[str, float] = {}
+        for name, estimate, bound in zip(self.without, (within, between, within - between), (1, 1, 2), strict=True):
+            interval = jackknife_interval(estimate, self.without[name], confidence=confidence, low=-bound, high=bound)
+            values |= dict(zip(ends(name), (estimate, *interval), strict=True))
+        return values

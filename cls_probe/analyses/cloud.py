@@ -55,6 +55,15 @@ class Cloud:
         """Give all transformed vectors at once, (n_rows, width)."""
         return np.concatenate(list(self.batches()))
 
+    def rows(self, numbers: NDArray[np.int64]) -> Floats:
+        """Give the transformed vectors of some rows, numbers ascending, (rows, width)."""
+        parts, start = [], 0
+        for batch in self.batches():
+            first, last = np.searchsorted(numbers, (start, start + len(batch)))
+            parts.append(batch[numbers[first:last] - start])
+            start += len(batch)
+        return np.concatenate(parts)
+
     @cached_property
     def width(self) -> int:
         """Dimensions after the transform: hidden_size, or fewer where whitening drops some."""

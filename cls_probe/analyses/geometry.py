@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cls_probe.analyses.cloud import Cloud, Floats, drawn_rows
-from cls_probe.analyses.interval import delta_interval, jackknife_interval
+from cls_probe.analyses.interval import Spread, delta_interval, jackknife_interval
 
 N_ROGUE = 3
 """Dimensions named as dominating the cosine."""
@@ -38,8 +38,10 @@ def mean_cosine(cloud: Cloud, confidence: float) -> Estimate:
     estimate = float(pairs / (n * (n - 1)))
     if n < 3:
         return Estimate(estimate)
-    of_row = np.concatenate([units @ total for units in cloud.units()]) - 1  # (n_rows,)
-    without = (pairs - 2 * of_row) / ((n - 1) * (n - 2))
+    without = Spread()
+    for units in cloud.units():
+        of_row = units @ total - 1  # (rows,)
+        without.add((pairs - 2 * of_row) / ((n - 1) * (n - 2)))
     return Estimate(estimate, *jackknife_interval(estimate, without, confidence=confidence, low=-1, high=1))
 
 
@@ -213,17 +215,22 @@ def _of_spectrum(
     values[values < values[0] * len(values) * np.finfo(np.float64).eps] = 0  # directions without variance
     found = {name: function(values) for name, function in functions.items()}
     slopes = np.stack([slope for _, slope in found.values()], axis=1)  # (width, measures)
-    terms = np.concatenate([((batch - centre) @ directions) ** 2 @ slopes for batch in cloud.batches()])
+    influences = {name: Spread() for name in found}
+    for batch in cloud.batches():
+        terms = ((batch - centre) @ directions) ** 2 @ slopes  # (rows, measures)
+        for influence, term in zip(influences.values(), terms.T, strict=True):
+            influence.add(term)
     estimates = {}
-    for (name, (value, _)), influence in zip(found.items(), terms.T, strict=True):
+    for name, (value, _) in found.items():
         low, high = spectral_range(name, cloud.n_rows, cloud.width)
-        estimates[name] = Estimate(value, *delta_interval(value, influence, confidence=confidence, low=low, high=high))
+        interval = delta_interval(value, influences[name], confidence=confidence, low=low, high=high)
+        estimates[name] = Estimate(value, *interval)
     return estimates
 
 
 def _drawn(cloud: Cloud, seed: int) -> Floats:
     """All vectors, or PAIR_ROWS of them drawn without replacement."""
-    return cloud.array()[drawn_rows(cloud.n_rows, PAIR_ROWS, seed)]
+    return cloud.rows(drawn_rows(cloud.n_rows, PAIR_ROWS, seed))
 
 
 def _drawn_units(cloud: Cloud, seed: int) -> Floats:

@@ -60,8 +60,8 @@ def layer_probe(
 ) -> LayerProbeResult:
     """Train and test a linear probe on every layer (Alain & Bengio 2016).
 
-    Multinomial logistic regression with L2 penalty (scikit-learn, lbfgs). By default every row is predicted once by
-    stratified k-fold cross-validation. Every column is defined in `LayerProbeResult`.
+    Multinomial logistic regression with L2 penalty, at the optimum of scikit-learn's. By default every row is predicted
+    once by stratified k-fold cross-validation. Every column is defined in `LayerProbeResult`.
 
     Parameters
     ----------

@@ -198,7 +198,7 @@ def _space(cloud: Cloud, rows: NDArray[np.int64], pca_dims: int | None, metric: 
         return "fewer than three rows" if cloud.n_rows < 3 else SAME, none
     if metric == "cosine" and cloud.degenerate:
         return cloud.degenerate, none
-    space = cloud.array()[rows]
+    space = cloud.rows(rows)
     if pca_dims is not None and pca_dims < space.shape[1]:
         sizes = ROUNDING * np.linalg.norm(space, axis=1)
         space = PCA(pca_dims, svd_solver="full").fit_transform(space)
@@ -220,7 +220,7 @@ def _measure(
         for picture in pictures:
             picture["undefined"] = f"trustworthiness: {cloud.degenerate}"
         return
-    between = distances(as_space(cloud.array()[rows], metric), metric)
+    between = distances(as_space(cloud.rows(rows), metric), metric)
     for picture in pictures:
         picture["trustworthiness"] = trustworthiness(between, picture["coordinates"], k)
         if codes is not None:

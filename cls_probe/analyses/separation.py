@@ -102,7 +102,8 @@ def permutation_p(cloud: Cloud, n_classes: int, *, permutations: int, seed: int)
     keep = np.arange(cloud.n_rows)
     if cloud.n_rows > PERMUTATION_ROWS:
         keep = np.sort(rng.choice(cloud.n_rows, PERMUTATION_ROWS, replace=False))
-    units, codes = _rows(cloud, keep), cloud.store.codes[keep]
+    vectors, codes = cloud.rows(keep), cloud.store.codes[keep]
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     observed = float(_squared_sums(units, codes[None], n_classes)[0])
     as_large = 0
     for start in range(0, permutations, _BLOCK):
@@ -123,15 +124,6 @@ def _squared_sums(units: Floats, labellings: Codes, n_classes: int) -> Floats:
     sums = np.asarray((hot.toarray() if n_classes <= _DENSE_CLASSES else hot) @ units)
     squared: Floats = (sums * sums).reshape(n_labellings, -1).sum(axis=1)
     return squared
-
-
-def _rows(cloud: Cloud, keep: Codes) -> Floats:
-    """Give the unit vectors of these rows, (rows, width)."""
-    parts, start = [], 0
-    for units in cloud.units():
-        parts.append(units[keep[(keep >= start) & (keep < start + len(units))] - start])
-        start += len(units)
-    return np.concatenate(parts)
 
 
 def _without_rounding(distance: Floats) -> Floats:

@@ -177,10 +177,15 @@ class VectorStore:
     @cached_property
     def codes(self) -> NDArray[np.int64]:
         """(n_rows,) position of every row's class in `label_names`; InputError without labels."""
-        if self.labels is None:
+        if "label" not in self._batches[0].schema.names:
             raise InputError("the store has no labels; extract rows with a label column, or pass labels=")
         position = {name: code for code, name in enumerate(self.label_names)}
-        return np.array([position[label] for label in self.labels], dtype=np.int64)
+        codes = []
+        for batch in self._batches:  # without an object for every row
+            column = batch.column("label").dictionary_encode()
+            here = np.array([position[name] for name in column.dictionary.to_pylist()], dtype=np.int64)
+            codes.append(here[column.indices.to_numpy()])
+        return np.concatenate(codes)
 
     def layer(self, layer: int, *, pooling: str = "cls") -> NDArray[Any]:
         """Vectors of one layer, (n_rows, hidden_size); read-only, a view where the store has one part."""

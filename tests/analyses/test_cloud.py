@@ -1,8 +1,10 @@
 """The vectors of one layer, and why their cosines may tell nothing."""
 
+import tracemalloc
+
 import numpy as np
 
-from cls_probe import VectorStore
+from cls_probe import VectorStore, anisotropy, class_gap
 from cls_probe.analyses.cloud import Cloud
 
 
@@ -65,3 +67,31 @@ def test_moments_are_those_of_the_transformed_vectors():
         array = cloud.array()
         np.testing.assert_allclose(cloud.mean, array.mean(axis=0), atol=1e-12)
         np.testing.assert_allclose(cloud.scatter, 59 * np.cov(array.T), atol=1e-9)
+
+
+def test_rows_are_those_of_the_whole_array():
+    vectors = np.random.default_rng(2).normal(size=(9000, 5)).astype(np.float32)
+    cloud = Cloud(store_of(vectors), 0, transform="standardize")
+    for numbers in (np.array([0, 4095, 4096, 8999]), np.array([5000]), np.arange(9000)):
+        np.testing.assert_array_equal(cloud.rows(numbers), cloud.array()[numbers])
+
+
+def bytes_a_row(analysis, **options):
+    """How the peak of what an analysis allocates grows with the rows; a copy of a layer would be 8 * 64."""
+    peaks = []
+    sizes = 12_000, 36_000
+    for n_rows in sizes:
+        vectors = np.random.default_rng(3).normal(size=(n_rows, 64)).astype(np.float32)
+        store = store_of(vectors, labels=["some class", "another"] * (n_rows // 2))
+        tracemalloc.start()
+        analysis(store, **options)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    return (peaks[1] - peaks[0]) / (sizes[1] - sizes[0])
+
+
+def test_memory_does_not_grow_with_the_rows():
+    every = ("mean_cosine", "norm", "mev", "pca_top_share", "isoscore", "effective_rank", "rogue_dimensions")
+    assert bytes_a_row(anisotropy, metrics=every) < 4
+    assert bytes_a_row(class_gap, permutations=32) < 32  # numbers of rows and of classes
+    assert bytes_a_row(lambda store: Cloud(store, 0).array()) > 500

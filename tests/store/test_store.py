@@ -271,3 +271,16 @@ def test_a_read_only_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="cannot be written"):
         StoreWriter.begin(tmp_path / "file" / "s", manifest())
+
+
+def test_codes_are_the_places_of_the_labels_in_every_part(tmp_path):
+    names = ("z", "a", "never", "m")
+    labels = ["m", "m", "z", "m", "a", "a", "a", "a", "z", "m"]
+    writer = StoreWriter.begin(tmp_path, manifest(label_names=names))
+    for rows in writer.missing:
+        both = {("cls", layer): vectors()[rows.start : rows.stop, layer] for layer in (0, 1)}
+        writer.write(rows, {"label": labels[rows.start : rows.stop]}, both)
+    writer.finish()
+    codes = VectorStore.open(tmp_path).codes
+    assert codes.tolist() == [names.index(label) for label in labels]
+    assert codes.dtype == np.int64

@@ -1,13 +1,13 @@
 """The classifiers of a probe: trained on some rows, they give class probabilities of others."""
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cls_probe.analyses.probing.solver import fit_path
 from cls_probe.analyses.transform import fit
 from cls_probe.errors import InputError
 
@@ -50,7 +50,7 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Logistic:
-    """Multinomial logistic regression with L2 penalty (scikit-learn, lbfgs) on transformed vectors."""
+    """Multinomial logistic regression with L2 penalty, at the optimum of scikit-learn's, on transformed vectors."""
 
     n_classes: int
     transform: str = "standardize"
@@ -64,37 +64,31 @@ class Logistic:
         """Train and predict; where the training rows have one class or no variance, class frequencies."""
         if features.shape[1] == 0 or len(np.unique(codes)) < 2:
             return frequencies(codes, self.n_classes, new.shape[0])
-        if self.c == "auto":
-            return replace(self, c=self._choose(features, codes)).predict(features, codes, new)
+        c = self._choose(features, codes) if self.c == "auto" else float(self.c)
+        return self._path(features, codes, new, [c])[0]
+
+    def _path(self, features: Any, codes: Codes, new: Any, cs: Sequence[float]) -> list[Prediction]:
+        """One prediction for every C."""
         features, new = transformed(self.transform, features, new)
         if features.shape[1] == 0:
-            return frequencies(codes, self.n_classes, new.shape[0])
-        return self._solve(features, codes, new)
-
-    def _solve(self, features: Any, codes: Codes, new: Any) -> Prediction:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.linear_model import LogisticRegression
-
-        probe = LogisticRegression(C=float(self.c), max_iter=self.max_iter)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # reported per layer instead
-            probe.fit(features, codes)
-        probabilities = np.zeros((new.shape[0], self.n_classes))
-        probabilities[:, probe.classes_] = probe.predict_proba(new)
-        converged = bool(probe.n_iter_.max() < self.max_iter)
-        return Prediction(probabilities=probabilities, c=float(self.c), converged=converged)
+            return [frequencies(codes, self.n_classes, new.shape[0])] * len(cs)
+        present, codes = np.unique(codes, return_inverse=True)
+        predictions = []
+        for c, fitted in zip(cs, fit_path(features, codes, cs, max_iter=self.max_iter), strict=True):
+            probabilities = np.zeros((new.shape[0], self.n_classes))
+            probabilities[:, present] = fitted.probabilities(new)
+            predictions.append(Prediction(probabilities=probabilities, c=c, converged=fitted.converged))
+        return predictions
 
     def _choose(self, features: Any, codes: Codes) -> float:
         """C of the highest accuracy in stratified folds of these rows, the smallest of equals; 1 where none fit."""
         folds = min(INNER_FOLDS, int(np.unique(codes, return_counts=True)[1].min()))
         if folds < 2:
             return 1.0
-        inner = stratified_folds(codes, folds, self.seed)
-        right = []
-        for c in C_GRID:
-            predictions = predict_folds(replace(self, c=c), features, codes, inner)
-            pairs = zip(predictions, inner, strict=True)
-            right.append(sum(int((prediction.codes == codes[test]).sum()) for prediction, (_, test) in pairs))
+        right = np.zeros(len(C_GRID), dtype=np.int64)
+        for train, test in stratified_folds(codes, folds, self.seed):
+            path = self._path(features[train], codes[train], features[test], C_GRID)
+            right += [int((prediction.codes == codes[test]).sum()) for prediction in path]
         return C_GRID[int(np.argmax(right))]
 
 
