@@ -126,5 +126,5 @@ def test_other_threads_change_the_last_bits_at_most(tmp_path):
         torch.set_num_threads(here)
     one, two = stores
     for layer in one.layers:
-        there = one.vectors(layer)
-        assert abs(there - two.vectors(layer)).max() <= 1e-6 * abs(there).max()
+        there = one.layer(layer)
+        assert abs(there - two.layer(layer)).max() <= 1e-6 * abs(there).max()
