@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP_OPTIONS ?=
 BIN := .venv/bin
 
-.PHONY: demo test check clean
+.PHONY: demo test check bench clean
 
 demo: .venv/demo
 	$(BIN)/clsprobe demo -o clsprobe-demo
@@ -16,6 +16,9 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
+
+bench: .venv/dev
+	$(BIN)/python benchmarks/run.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

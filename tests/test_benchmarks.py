@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cls_probe
+
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
@@ -80,3 +82,40 @@ def test_streaming_measures_every_size_in_a_process_of_its_own(monkeypatch, caps
     assert all(row["seconds"] > 0 and row["peak_mb"] >= 0 for row in rows)
     assert rows[2]["map_mb"] == pytest.approx(5000 * 8 * 4 / 2**20, abs=0.1)
     assert len(table.strip().splitlines()) == 5
+
+
+def test_measures_beside_other_libraries(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["analyses.py", "--rows", "60", "--width", "6", "--repeats", "1"])
+    module = benchmark("analyses")
+    module.main()
+    lines, table = capsys.readouterr().out.split("\n\n")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    assert all(row["seconds"] > 0 and row["other_seconds"] > 0 for row in rows)
+    assert len(table.strip().splitlines()) == 1 + len(rows)
+    store = module.draw(60, 6)
+    gap = cls_probe.class_gap(store, permutations=0)
+    within, between = module.pairs(store)
+    assert within == pytest.approx((gap.within_cosine[0] * 14 + 1) / 15, abs=1e-6)  # with every row beside itself
+    assert between == pytest.approx(gap.between_cosine[0], abs=1e-6)
+
+
+def test_a_section_run_again_leaves_the_others(monkeypatch, tmp_path):
+    module = benchmark("run")
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(module, "HERE", tmp_path)
+    sections = {"one": ("First", ["one.py"]), "two": ("Second", ["two.py", "--rows", "3"])}
+    monkeypatch.setattr(module, "SECTIONS", sections)
+    for number, script in enumerate(("one.py", "two.py")):
+        (tmp_path / script).write_text(f"print('{{}}')\nprint()\nprint('table {number}')")
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+    module.main()
+    (tmp_path / "one.py").write_text("print('{}')\nprint()\nprint('table 7')")
+    monkeypatch.setattr(sys, "argv", ["run.py", "one"])
+    module.main()
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert text.index("## First") < text.index("table 7") < text.index("## Second") < text.index("table 1")
+    assert "table 0" not in text
+    assert "`python benchmarks/two.py --rows 3`" in text
+    monkeypatch.setattr(sys, "argv", ["run.py", "three"])
+    with pytest.raises(SystemExit):
+        module.main()

@@ -28,7 +28,7 @@ States = list[Vectors]
 
 TOLERANCE = {"float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """How far a vector may move with the texts beside it, as a share of the largest coordinate of its layer."""
-CPU_BATCH_TOKENS, CUDA_BATCH_TOKENS = 2048, 65_536
+CPU_BATCH_TOKENS, CUDA_BATCH_TOKENS = 1024, 65_536
 """Most tokens of a batch: on a CPU their states stay in its caches; on CUDA no more than fit are taken."""
 _CHECK_TEXTS = ("a", "two texts of different length, so that one of them is padded")
 _log = logging.getLogger("cls_probe")
