@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP_OPTIONS ?=
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench soak clean
 
 demo: .venv/demo
 	$(BIN)/clsprobe demo -o clsprobe-demo
@@ -16,6 +16,9 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
+
+soak: .venv/dev
+	CLS_PROBE_SOAK=1 $(BIN)/python -m pytest tests/test_crashes.py
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/run.py

@@ -34,14 +34,14 @@ def write_store(folder: Path, n_rows: int, width: int) -> None:
         **{"dtype": "float32", "store_dtype": "float32", "n_rows": n_rows, "label_names": CLASSES},
         **{"part_size": PART_SIZE, "versions": {}},
     )
-    writer = StoreWriter.begin(folder, manifest)
     rng = np.random.default_rng(0)
     means = 1 + rng.normal(size=(len(CLASSES), width)).astype(np.float32)
-    for part in writer.missing:
-        codes = rng.integers(len(CLASSES), size=len(part))
-        vectors = means[codes] + rng.standard_normal(size=(len(part), width), dtype=np.float32)
-        writer.write(part, {"label": [CLASSES[code] for code in codes]}, {("cls", 0): vectors})
-    writer.finish()
+    with StoreWriter.begin(folder, manifest) as writer:
+        for part in writer.missing:
+            codes = rng.integers(len(CLASSES), size=len(part))
+            vectors = means[codes] + rng.standard_normal(size=(len(part), width), dtype=np.float32)
+            writer.write(part, {"label": [CLASSES[code] for code in codes]}, {("cls", 0): vectors})
+        writer.finish()
 
 
 def anonymous_mb() -> float:

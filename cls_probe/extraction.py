@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
@@ -20,8 +19,9 @@ from cls_probe.encoding.files import AGNEWS, ModelFiles, locate
 from cls_probe.encoding.pooling import POOLINGS, pooled_layers
 from cls_probe.errors import EncoderError, InputError, StoreError
 from cls_probe.store import Manifest, StoreWriter, VectorStore
-from cls_probe.store.manifest import MANIFEST, Part, fingerprint, is_whole
-from cls_probe.store.write import PART_SIZE, Columns, Vectors, remove_store
+from cls_probe.store.checked import cache_folder, damaged
+from cls_probe.store.manifest import Part, fingerprint
+from cls_probe.store.write import PART_SIZE, Columns, Vectors, holds_store
 
 if TYPE_CHECKING:
     from cls_probe.encoding.encoder import Encoder, SelfCheck
@@ -134,7 +134,7 @@ def extract(
         "part_size": part_size,
     }
     _check(wanted, files, on_truncate)
-    folder = Path(out) if out is not None else _cache_folder() / fingerprint(wanted)[:32]
+    folder = Path(out) if out is not None else cache_folder() / fingerprint(wanted)[:32]
     if _is_finished(folder, wanted, overwrite=overwrite):
         _log.info("opened the finished store %s", folder)
         return VectorStore.open(folder)
@@ -144,16 +144,16 @@ def extract(
     check_encoder(encoder, rows, manifest.max_length)
     if on_truncate == "error":
         _refuse_truncation(encoder, rows, manifest.max_length)
-    if overwrite:
-        remove_store(folder)
-    writer = StoreWriter.begin(folder, manifest)
-    with progress_bar(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar:
+    with (
+        StoreWriter.begin(folder, manifest, overwrite=overwrite) as writer,
+        progress_bar(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar,
+    ):
         if engine == "ray" and writer.missing:
             origin = {"source": _absolute(source), "reading": reading, "random_weights": random_weights}
             _encode_on_ray(encoder, writer, {**origin, "model": _absolute(model)}, address, workers or 2, bar)
         else:
             _encode_parts(encoder, rows, manifest, writer.missing, writer.write, bar)
-    writer.finish()
+        writer.finish()
     store = VectorStore.open(folder)
     if on_truncate == "warn" and store.truncated is not None and store.truncated.any():
         _log.warning(
@@ -241,13 +241,7 @@ def check_max_length(max_length: int, files: ModelFiles) -> None:
 
 def _is_finished(folder: Path, wanted: Mapping[str, Any], *, overwrite: bool) -> bool:
     """Say whether the folder holds this very store, finished and undamaged; refuse one that holds anything else."""
-    if not (folder / MANIFEST).exists():
-        if folder.exists() and (
-            not folder.is_dir() or any(not path.name.endswith(".tmp") for path in folder.iterdir())
-        ):
-            raise StoreError(f"{folder}: exists and is not a vector store; name a new or an empty folder")
-        return False
-    if overwrite:
+    if not holds_store(folder) or overwrite:
         return False
     manifest = Manifest.read(folder)
     if difference := manifest.difference(wanted):
@@ -256,7 +250,7 @@ def _is_finished(folder: Path, wanted: Mapping[str, Any], *, overwrite: bool) ->
             f"{folder}: holds a store with another {key} ({_brief(here)}; asked for {_brief(want)}); "
             "name another folder, or replace it with --overwrite"
         )
-    return manifest.complete and all(is_whole(folder, part) for part in manifest.parts)
+    return manifest.complete and not damaged(folder, manifest.parts)
 
 
 def _brief(value: Any) -> str:
@@ -464,9 +458,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _cache_folder() -> Path:
-    if named := os.environ.get("CLS_PROBE_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cls_probe"

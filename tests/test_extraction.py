@@ -2,10 +2,6 @@
 
 import logging
 import os
-import signal
-import subprocess
-import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -93,31 +89,6 @@ def test_an_unfinished_store_is_resumed_to_the_same_bytes(tiny_model, tmp_path, 
     extract(TEXTS, model=tiny_model, out=tmp_path / "stopped", part_size=8)
     assert len(calls) == 3 + 3  # the two finished parts were not computed again
     assert files(tmp_path / "stopped") == files(tmp_path / "whole")
-
-
-RUN = """
-import sys, cls_probe
-texts = open(sys.argv[1]).read().splitlines()
-cls_probe.extract(texts, model=sys.argv[2], out=sys.argv[3], part_size=20)
-"""
-
-
-def test_sigkill_in_the_middle_loses_no_part(tiny_model, tmp_path):
-    texts = [f"{' '.join(LETTERS[i % 20 : i % 20 + 6])} {'the dog ' * (i % 25)}" for i in range(800)]
-    (tmp_path / "texts.txt").write_text("\n".join(texts))
-    command = [sys.executable, "-c", RUN, tmp_path / "texts.txt", tiny_model, tmp_path / "killed"]
-    run = subprocess.Popen(command)
-    while run.poll() is None and len(list((tmp_path / "killed").glob("part-*.arrow"))) < 5:
-        time.sleep(0.002)
-    run.send_signal(signal.SIGKILL)
-    assert run.wait() == -signal.SIGKILL
-    done = len(list((tmp_path / "killed").glob("part-*.arrow")))
-    assert 5 <= done < 40
-    with pytest.raises(StoreError, match=r"unfinished, \d+ of 800 rows are there"):
-        cls_probe.VectorStore.open(tmp_path / "killed")
-    subprocess.run(command, check=True)
-    subprocess.run([*command[:-1], tmp_path / "whole"], check=True)
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
 
 
 def test_another_store_in_the_folder_is_refused_with_the_key_named(tiny_model, tmp_path):

@@ -4,7 +4,9 @@ import contextlib
 import io
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -34,6 +36,8 @@ Extract once, then analyse the store as often as you like:
 
 "clsprobe demo" shows all of it on a bundled sample."""
 
+_STOPPED = "stopped; an extraction keeps its finished parts, and the same command goes on from there"
+
 
 @click.group(help=HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="cls-probe", prog_name="clsprobe")
@@ -49,16 +53,20 @@ for _command in (
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0, 2 for what a user can mend, 130 when interrupted."""
+    """Run the command line and exit: 0, 2 for what a user can mend, 130 when interrupted, 143 when terminated."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # no crash on a terminal that lacks a character
     _show_notes()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         cli.main(args, prog_name="clsprobe", standalone_mode=False)
         sys.stdout.flush()
     except (click.Abort, KeyboardInterrupt):
-        _stop("stopped; an extraction keeps its finished parts, and the same command goes on from there", 130)
+        _stop(_STOPPED, 130)
+    except _Terminated:
+        _stop(_STOPPED, 128 + signal.SIGTERM)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(2)
@@ -72,6 +80,14 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
+
+
+class _Terminated(BaseException):
+    """The system or a scheduler asked the process to end."""
+
+
+def _terminated(*_: object) -> NoReturn:
+    raise _Terminated
 
 
 def _stop(message: str, code: int) -> NoReturn:

@@ -13,7 +13,7 @@ def info(store_path: Path, verify: bool, as_json: bool) -> None:
     """Say what a store holds, and whether it is whole."""
     from cls_probe.store import VectorStore, describe
 
-    store = VectorStore.open(store_path)
+    store = VectorStore.open(store_path, verify=False)
     if verify:
         store.verify()
     click.echo(store.manifest.to_json().rstrip() if as_json else describe(store))

@@ -11,8 +11,7 @@ from cls_probe.data.rows import rows_sha256
 from cls_probe.errors import InputError, StoreError
 from cls_probe.exchange.reading import Content, read_content
 from cls_probe.store import Manifest, StoreWriter, VectorStore
-from cls_probe.store.manifest import MANIFEST
-from cls_probe.store.write import PART_SIZE, remove_store
+from cls_probe.store.write import PART_SIZE, holds_store
 
 _LIBRARIES = ("cls-probe", "numpy", "pyarrow")
 
@@ -62,7 +61,8 @@ def import_vectors(
 
     """
     path, out = Path(path), Path(out)
-    _check_folder(out, overwrite=overwrite)
+    if holds_store(out) and not overwrite:
+        raise StoreError(f"{out}: holds a store already; name another folder, or replace it with --overwrite")
     content = read_content(path, pooling)
     if rows is not None:
         read = read_rows(rows)
@@ -70,23 +70,13 @@ def import_vectors(
         content = replace(content, columns=own, label_names=read.label_names)
     stores = _checked(path, content)
     manifest = _manifest(path, content, stores)
-    if overwrite:
-        remove_store(out)
-    writer = StoreWriter.begin(out, manifest)
-    for part in writer.missing:
-        cut = slice(part.start, part.stop)
-        columns = {name: values and values[cut] for name, values in _columns(content, stores).items()}
-        writer.write(part, columns, {key: values[cut] for key, values in content.vectors.items()})
-    writer.finish()
+    with StoreWriter.begin(out, manifest, overwrite=overwrite) as writer:
+        for part in writer.missing:
+            cut = slice(part.start, part.stop)
+            columns = {name: values and values[cut] for name, values in _columns(content, stores).items()}
+            writer.write(part, columns, {key: values[cut] for key, values in content.vectors.items()})
+        writer.finish()
     return VectorStore.open(out)
-
-
-def _check_folder(out: Path, *, overwrite: bool) -> None:
-    there = out.exists() and (not out.is_dir() or any(out.iterdir()))
-    if there and not (out / MANIFEST).is_file():
-        raise StoreError(f"{out}: exists and is not a vector store; name a new or an empty folder")
-    if there and not overwrite:
-        raise StoreError(f"{out}: holds a store already; name another folder, or replace it with --overwrite")
 
 
 def _checked(path: Path, content: Content) -> dict[str, VectorStore]:

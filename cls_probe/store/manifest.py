@@ -154,12 +154,6 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def is_whole(folder: Path, part: Part) -> bool:
-    """Say whether a part is there with the size and the checksum that the manifest records."""
-    path = folder / part.file
-    return path.is_file() and path.stat().st_size == part.bytes and file_sha256(path) == part.sha256
-
-
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
     """Give a temporary name in the same folder to write to; flush to disk and rename when that went well."""

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cls_probe.data.rows import class_order, label_name
 from cls_probe.errors import InputError, StoreError
-from cls_probe.store.manifest import Manifest, Part, file_sha256
+from cls_probe.store.checked import damaged
+from cls_probe.store.manifest import Manifest, Part
 from cls_probe.store.write import record_batch
 
 BATCH_ROWS = 4096
@@ -32,11 +33,12 @@ class VectorStore:
         self._batches = tuple(batches)
 
     @classmethod
-    def open(cls, path: str | Path) -> "VectorStore":
+    def open(cls, path: str | Path, *, verify: bool = True) -> "VectorStore":
         """Open the finished store in a folder.
 
-        Checks format, completeness, and size and origin of every part, in milliseconds; checksums
-        are the business of :meth:`verify`. Raises StoreError, naming the file, where one is wrong.
+        Checks format, completeness, and size and origin of every part, in milliseconds; and the checksum of every
+        part that was not checked on this machine since it last changed, unless `verify` is False. Raises StoreError,
+        naming the file, where one is wrong.
         """
         folder = Path(path)
         manifest = Manifest.read(folder)
@@ -50,7 +52,10 @@ class VectorStore:
             raise StoreError(
                 f"{folder}: the parts do not add up to {manifest.n_rows} rows; extract again with --overwrite"
             )
-        return cls(manifest, batches, folder)
+        store = cls(manifest, batches, folder)
+        if verify:
+            store.verify(anew=False)
+        return store
 
     @classmethod
     def from_arrays(
@@ -218,16 +223,16 @@ class VectorStore:
                 raise InputError(f"layer {layer}{of} is not in the store; it holds {_ranges(stored)}")
         return tuple(dict.fromkeys(int(layer) for layer in layers))
 
-    def verify(self) -> None:
-        """Check the checksum of every part; StoreError names the first that is damaged."""
+    def verify(self, *, anew: bool = True) -> None:
+        """Check the checksum of every part, or of those not checked yet; StoreError names the first that is wrong."""
         if self.folder is None:
             return
-        for number, part in enumerate(self.manifest.parts):
-            if file_sha256(self.folder / part.file) != part.sha256:
-                raise StoreError(
-                    f"{self.folder / part.file}: part {number} (rows {part.start} to {part.stop - 1}) does not match "
-                    "its checksum; run the extraction again, which mends it"
-                )
+        for part in damaged(self.folder, self.manifest.parts, anew=anew):
+            number = self.manifest.parts.index(part)
+            raise StoreError(
+                f"{self.folder / part.file}: part {number} (rows {part.start} to {part.stop - 1}) does not match "
+                "its checksum; run the extraction again, which mends it"
+            )
 
     def _chunks(self, layer: int, pooling: str) -> Iterator[NDArray[Any]]:
         self.select_layers([layer], pooling=pooling)

@@ -1,7 +1,8 @@
 """Writing a store part by part, so that an interrupted run goes on where it stopped."""
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cls_probe.errors import StoreError
-from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, file_sha256, is_whole, new_file
+from cls_probe.store.checked import damaged
+from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, file_sha256, new_file
 
+LOCK = ".lock"
+"""File that a writer locks; the system unlocks it when the process ends, however that happens."""
 PART_SIZE = 4096
 """Rows of a part, unless asked otherwise."""
 Columns = Mapping[str, Sequence[Any] | NDArray[Any] | None]
@@ -30,20 +34,28 @@ class StoreWriter:
         self.manifest = manifest
 
     @classmethod
-    def begin(cls, folder: Path, manifest: Manifest) -> "StoreWriter":
-        """Start or resume; the caller has made sure that a manifest already there is the same in identity."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if (folder / MANIFEST).exists():
-                there = Manifest.read(folder)
-                whole = tuple(part for part in there.parts if is_whole(folder, part))
-                manifest = replace(manifest, parts=whole, versions=there.versions)
-            for leftover in folder.glob(".*.tmp"):
-                leftover.unlink()
-            manifest.write(folder)
-        except OSError as error:
-            raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from error
-        return cls(folder, manifest)
+    @contextlib.contextmanager
+    def begin(cls, folder: Path, manifest: Manifest, *, overwrite: bool = False) -> Iterator["StoreWriter"]:
+        """Start or resume, as the only writer of the folder while the context lasts; or replace what is there.
+
+        The caller has made sure that a manifest already there is the same in identity. Raises StoreError when the
+        folder cannot be written, or another process writes it.
+        """
+        with _only_writer(folder):
+            try:
+                if overwrite:
+                    _remove_store(folder)
+                if (folder / MANIFEST).exists():
+                    there = Manifest.read(folder)
+                    bad = damaged(folder, there.parts)
+                    whole = tuple(part for part in there.parts if part not in bad)
+                    manifest = replace(manifest, parts=whole, versions=there.versions)
+                for leftover in folder.glob(".*.tmp"):
+                    leftover.unlink()
+                manifest.write(folder)
+            except OSError as error:
+                raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from error
+            yield cls(folder, manifest)
 
     @property
     def missing(self) -> list[range]:
@@ -92,10 +104,51 @@ class StoreWriter:
         if self.missing:
             raise StoreError(f"{self.folder}: {len(self.missing)} parts are missing; run the same command again")
         self.manifest = replace(self.manifest, complete=True)
-        self.manifest.write(self.folder)
+        try:
+            self.manifest.write(self.folder)
+        except OSError as error:
+            raise StoreError(
+                f"{self.folder}: cannot be written ({error.strerror or error}); the same command resumes"
+            ) from error
 
 
-def remove_store(folder: Path) -> None:
+def holds_store(folder: Path) -> bool:
+    """Say whether a folder holds a store, begun or finished; StoreError when it holds anything else."""
+    if (folder / MANIFEST).is_file():
+        return True
+    if folder.exists() and (not folder.is_dir() or any(not _is_leftover(path) for path in folder.iterdir())):
+        raise StoreError(f"{folder}: exists and is not a vector store; name a new or an empty folder")
+    return False
+
+
+def _is_leftover(path: Path) -> bool:
+    return path.name == LOCK or (path.name.startswith(".") and path.name.endswith(".tmp"))
+
+
+@contextlib.contextmanager
+def _only_writer(folder: Path) -> Iterator[None]:
+    """Make the folder and lock it while the context lasts."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout as error:
+        raise StoreError(
+            f"{folder}: another process is writing this store; wait until it ends, or name another folder"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            (folder / LOCK).unlink()
+        lock.release()
+
+
+def _remove_store(folder: Path) -> None:
     """Remove the files of a store, and nothing else, from a folder."""
     (folder / MANIFEST).unlink(missing_ok=True)
     for path in (*folder.glob("part-*.arrow"), *folder.glob(".*.tmp")):

@@ -51,14 +51,12 @@ def columns(rows):
 
 
 def write(folder, parts=None):
-    writer = StoreWriter.begin(folder, manifest())
-    for rows in writer.missing[:parts]:
-        writer.write(
-            rows, columns(rows), {("cls", layer): vectors()[rows.start : rows.stop, layer] for layer in (0, 1)}
-        )
-    if not writer.missing:
-        writer.finish()
-    return writer
+    with StoreWriter.begin(folder, manifest()) as writer:
+        for rows in writer.missing[:parts]:
+            both = {("cls", layer): vectors()[rows.start : rows.stop, layer] for layer in (0, 1)}
+            writer.write(rows, columns(rows), both)
+        if not writer.missing:
+            writer.finish()
 
 
 def files(folder):
@@ -111,10 +109,10 @@ def test_an_interrupted_store_is_refused_and_resumes_to_the_same_bytes(tmp_path)
     (tmp_path / "broken" / ".part-00001.arrow.tmp").write_bytes(b"half a part")
     with pytest.raises(StoreError, match=r"unfinished, 4 of 10 rows are there; run the extraction again"):
         VectorStore.open(tmp_path / "broken")
-    writer = StoreWriter.begin(tmp_path / "broken", manifest())
-    assert writer.missing == [range(4, 8), range(8, 10)]
-    with pytest.raises(StoreError, match="2 parts are missing"):
-        writer.finish()
+    with StoreWriter.begin(tmp_path / "broken", manifest()) as writer:
+        assert writer.missing == [range(4, 8), range(8, 10)]
+        with pytest.raises(StoreError, match="2 parts are missing"):
+            writer.finish()
     write(tmp_path / "broken")
     assert files(tmp_path / "broken") == files(tmp_path / "whole")
 
@@ -123,7 +121,9 @@ def test_a_part_of_wrong_size_is_written_again_on_resume(tmp_path):
     write(tmp_path / "whole")
     write(tmp_path / "broken", parts=2)
     (tmp_path / "broken" / "part-00000.arrow").write_bytes(b"short")
-    assert write(tmp_path / "broken").missing == []
+    with StoreWriter.begin(tmp_path / "broken", manifest()) as writer:
+        assert writer.missing == [range(0, 4), range(8, 10)]
+    write(tmp_path / "broken")
     assert files(tmp_path / "broken") == files(tmp_path / "whole")
 
 
@@ -269,18 +269,33 @@ def test_layers_poolings_and_labels_that_are_not_there():
 
 def test_a_read_only_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="cannot be written"):
-        StoreWriter.begin(tmp_path / "file" / "s", manifest())
+    with (
+        pytest.raises(StoreError, match="cannot be written"),
+        StoreWriter.begin(tmp_path / "file" / "s", manifest()),
+    ):
+        pass
+
+
+def test_a_store_has_one_writer_at_a_time(tmp_path):
+    with (
+        StoreWriter.begin(tmp_path / "s", manifest()),
+        pytest.raises(StoreError, match="another process is writing this store; wait until it ends, or name another"),
+        StoreWriter.begin(tmp_path / "s", manifest()),
+    ):
+        pass
+    (tmp_path / "s" / ".lock").write_text("")  # left by a process that died
+    write(tmp_path / "s")
+    assert not (tmp_path / "s" / ".lock").exists()
 
 
 def test_codes_are_the_places_of_the_labels_in_every_part(tmp_path):
     names = ("z", "a", "never", "m")
     labels = ["m", "m", "z", "m", "a", "a", "a", "a", "z", "m"]
-    writer = StoreWriter.begin(tmp_path, manifest(label_names=names))
-    for rows in writer.missing:
-        both = {("cls", layer): vectors()[rows.start : rows.stop, layer] for layer in (0, 1)}
-        writer.write(rows, {"label": labels[rows.start : rows.stop]}, both)
-    writer.finish()
+    with StoreWriter.begin(tmp_path, manifest(label_names=names)) as writer:
+        for rows in writer.missing:
+            both = {("cls", layer): vectors()[rows.start : rows.stop, layer] for layer in (0, 1)}
+            writer.write(rows, {"label": labels[rows.start : rows.stop]}, both)
+        writer.finish()
     codes = VectorStore.open(tmp_path).codes
     assert codes.tolist() == [names.index(label) for label in labels]
     assert codes.dtype == np.int64
