@@ -12,7 +12,11 @@ from typing import Any
 from cls_probe.errors import StoreError
 
 FORMAT = 1
-"""Number of the store format; a reader refuses any other by name."""
+"""Number of the store format; a reader refuses any other by name.
+
+It goes up when a reader of before would fail on the new store or misread it: a column, a key or a number format that
+means something else or is gone, or a new key of the manifest, since readers refuse keys that they do not know.
+"""
 MANIFEST = "manifest.json"
 
 IDENTITY = (

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -299,3 +300,16 @@ def test_codes_are_the_places_of_the_labels_in_every_part(tmp_path):
     codes = VectorStore.open(tmp_path).codes
     assert codes.tolist() == [names.index(label) for label in labels]
     assert codes.dtype == np.int64
+
+
+def test_a_store_written_by_the_first_version_stays_readable():
+    """The golden store of format 1; its parts are never written anew."""
+    store = VectorStore.open(Path(__file__).parent / "golden" / "format-1")
+    store.verify()
+    for layer in (0, 1):
+        assert (store.layer(layer) == vectors()[:, layer]).all()
+    assert store.texts == tuple(f"text {i}" for i in range(N_ROWS))
+    assert store.codes.tolist() == [0, 1] * 5
+    assert store.n_tokens.tolist() == list(range(N_ROWS))
+    assert store.truncated.tolist() == [False] * 9 + [True]
+    assert replace(store.manifest, parts=(), complete=False) == manifest()
