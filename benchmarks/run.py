@@ -27,11 +27,12 @@ SECTIONS = {
     "probe": ("The probe beside scikit-learn", ["probe.py"]),
     "start-up": ("Until the command line answers", ["start_up.py"]),
     "memory-100k": ("Memory of an extraction, 100,000 rows", ["memory.py", "--rows", "100000"]),
+    "load": ("Every step on many rows", ["load.py"]),
     "coverage": ("How often intervals hold the truth", ["interval_coverage.py", "--repetitions", "1000"]),
 }
 INTRODUCTION = """Written by `make bench` (`python benchmarks/run.py`). Every table compares ways that ran side by side
 on one machine; read the ratios, since seconds differ between machines and days."""
-SLOW = ("memory-100k", "coverage")
+SLOW = ("memory-100k", "load", "coverage")
 _HEADING = re.compile(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -119,3 +120,15 @@ def test_a_section_run_again_leaves_the_others(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["run.py", "three"])
     with pytest.raises(SystemExit):
         module.main()
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="wait4 is Unix's")
+def test_load_runs_every_step(monkeypatch, tmp_path):
+    module = benchmark("load")
+    module.write_rows(tmp_path / "rows.csv", 8)
+    assert len(set((tmp_path / "rows.csv").read_text().splitlines())) == 9
+    seconds, peak = module.run(["--version"])
+    assert seconds > 0
+    assert peak > 1
+    with pytest.raises(SystemExit, match="info failed: Error: .*not a vector store"):
+        module.run(["info", tmp_path])
