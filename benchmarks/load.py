@@ -58,8 +58,11 @@ def run(arguments: list[object]) -> tuple[float, float]:
     command = [sys.executable, "-m", "cls_probe", *map(str, arguments)]
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    said = process.stderr.read() if process.stderr else ""
+    assert process.stderr
+    with process.stderr as pipe:
+        said = pipe.read()
     _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
     if status:
         raise SystemExit(f"{arguments[0]} failed: {said}")
     unit = 2**20 if sys.platform == "darwin" else 2**10

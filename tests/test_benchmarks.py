@@ -130,5 +130,5 @@ def test_load_runs_every_step(monkeypatch, tmp_path):
     seconds, peak = module.run(["--version"])
     assert seconds > 0
     assert peak > 1
-    with pytest.raises(SystemExit, match="info failed: Error: .*not a vector store"):
+    with pytest.raises(SystemExit, match=r"info failed: Error: .*not a vector store"):
         module.run(["info", tmp_path])
