@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cls_probe.errors import InputError
 from cls_probe.plotting import curve, drawable, layer_axis, panels, style
-from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, number_or_none
+from cls_probe.result import LAYER, UNDEFINED, Column, Record, Result, model_name, number_or_none
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,7 +148,7 @@ def compare(
     if len(results) < 2 or len(kinds) > 1:
         came = "fewer than two results" if len(results) < 2 else f"results of several kinds ({', '.join(kinds)})"
         raise InputError(f"comparing {came}; expected two or more of one kind")
-    names = tuple(str(r.source.get("model")) for r in results) if names is None else tuple(names)
+    names = tuple(model_name(result.source) for result in results) if names is None else tuple(names)
     if len(names) != len(results) or len(set(names)) != len(names):
         raise InputError(f"names are {', '.join(names):.200}; expected {len(results)} different ones")
     chosen = _choose(results, column)

@@ -285,6 +285,12 @@ def cell(column: Column, record: Record) -> str:
     return text
 
 
+def model_name(source: Mapping[str, Any]) -> str:
+    """Name the model that vectors come from, with the seed of weights that were drawn at random."""
+    name, seed = source.get("model") or "arrays", source.get("random_weights")
+    return name if seed is None else f"{name} with random weights (seed {seed})"
+
+
 def _wrapped(note: str) -> str:
     """Fold a sentence at the width of a table; leave what has lines of its own."""
     return note if "\n" in note else textwrap.fill(note, TABLE_WIDTH)

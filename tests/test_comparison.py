@@ -1,5 +1,7 @@
 """Several results side by side."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -72,10 +74,17 @@ def test_what_cannot_be_compared(planted, other):
     for results, options, message in [
         (gaps[:1], {}, "comparing fewer than two results; expected two or more of one kind"),
         ([gaps[0], anisotropy(other)], {}, "results of several kinds \\(ClassGapResult, AnisotropyResult\\)"),
-        (gaps, {}, "names are None, None; expected 2 different ones"),
+        (gaps, {}, "names are arrays, arrays; expected 2 different ones"),
         (gaps, {"names": ["a"]}, "names are a; expected 2 different ones"),
         (gaps, {"names": ["a", "b"], "column": "accuracy"}, "column is 'accuracy'; expected one that all .* gap"),
         ([project(planted), project(other)], {"names": ["a", "b"], "column": "x"}, "ProjectResult has several rows"),
     ]:
         with pytest.raises(InputError, match=message):
             compare(results, **options)
+
+
+def test_by_default_the_model_tells_results_apart_with_its_seed(planted):
+    trained = anisotropy(planted)
+    random = replace(trained, source={**trained.source, "model": "m", "random_weights": 3})
+    names = compare([replace(trained, source={**trained.source, "model": "m"}), random]).names
+    assert names == ("m", "m with random weights (seed 3)")

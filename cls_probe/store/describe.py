@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
+from cls_probe.result import model_name
 from cls_probe.store.vectors import VectorStore
 
 
@@ -20,12 +20,6 @@ def describe(store: VectorStore) -> str:
         ("on disk", _size(store)),
     ]
     return "\n".join(f"{name:<10} {value}" for name, value in pairs)
-
-
-def model_name(source: Mapping[str, Any]) -> str:
-    """Name the model that vectors come from, with the seed of weights that were drawn at random."""
-    name, seed = source["model"] or "arrays", source["random_weights"]
-    return name if seed is None else f"{name} with random weights (seed {seed})"
 
 
 def class_sizes(sizes: Mapping[str, int], most: int) -> str:

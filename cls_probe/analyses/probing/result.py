@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from cls_probe.analyses.probing.columns import COLUMNS
 from cls_probe.plotting import curve, layer_axis, panels, style
-from cls_probe.result import Column, Record, Result, best_defined, ends, number_or_none, text_table
-from cls_probe.store.describe import model_name
+from cls_probe.result import Column, Record, Result, best_defined, ends, model_name, number_or_none, text_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
