@@ -191,7 +191,7 @@ def _cosine(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+    return f"{100 * share:.2g}\N{NO-BREAK SPACE}%" if share < 0.1 else f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
 
 
 def _listed(numbers: Sequence[int]) -> str:
