@@ -21,6 +21,7 @@ from cls_probe.errors import EncoderError, InputError, StoreError
 from cls_probe.store import Manifest, StoreWriter, VectorStore
 from cls_probe.store.checked import cache_folder, damaged
 from cls_probe.store.manifest import Part, fingerprint
+from cls_probe.store.remote import Remote
 from cls_probe.store.write import PART_SIZE, Columns, Vectors, holds_store
 
 if TYPE_CHECKING:
@@ -71,8 +72,10 @@ def extract(
     labels
         One label for every row, for sources that carry none.
     out
-        Folder of the store. By default a folder in the cache (``$CLS_PROBE_CACHE`` or ``~/.cache/cls_probe``)
-        named by a fingerprint of rows, weights, tokenizer, poolings, layers, max_length and number formats.
+        Folder of the store, or a URL such as ``s3://BUCKET/STORE`` on any file system that fsspec knows: a copy is
+        kept in the cache, and every part goes there as soon as it is written. By default a folder in the cache
+        (``$CLS_PROBE_CACHE`` or ``~/.cache/cls_probe``) named by a fingerprint of rows, weights, tokenizer, poolings,
+        layers, max_length and number formats.
         An unfinished store of the same fingerprint is resumed; a finished one is opened.
     pooling
         One or several of cls, mean, max, last, attention, pooler: see :data:`cls_probe.encoding.pooling.Pooling`.
@@ -134,7 +137,9 @@ def extract(
         "part_size": part_size,
     }
     _check(wanted, files, on_truncate)
-    folder = Path(out) if out is not None else cache_folder() / fingerprint(wanted)[:32]
+    place = cache_folder() / fingerprint(wanted)[:32] if out is None else out
+    remote = Remote.at(place)
+    folder = remote.pull() if remote else Path(place)
     if _is_finished(folder, wanted, overwrite=overwrite):
         _log.info("opened the finished store %s", folder)
         return VectorStore.open(folder)
@@ -145,7 +150,7 @@ def extract(
     if on_truncate == "error":
         _refuse_truncation(encoder, rows, manifest.max_length)
     with (
-        StoreWriter.begin(folder, manifest, overwrite=overwrite) as writer,
+        StoreWriter.begin(folder, manifest, overwrite=overwrite, remote=remote) as writer,
         progress_bar(len(rows), len(rows) - sum(map(len, writer.missing)), progress) as bar,
     ):
         if engine == "ray" and writer.missing:
@@ -154,7 +159,7 @@ def extract(
         else:
             _encode_parts(encoder, rows, manifest, writer.missing, writer.write, bar)
         writer.finish()
-    store = VectorStore.open(folder)
+    store = VectorStore.open(place)
     if on_truncate == "warn" and store.truncated is not None and store.truncated.any():
         _log.warning(
             "%d of %d texts were cut at %d tokens; the column truncated says which",
@@ -307,7 +312,7 @@ class PartWorker:
     """A worker of another process or machine, which holds model and rows, and writes parts into the store."""
 
     def __init__(
-        self, *, folder: Path, manifest: Manifest, padded: bool, device: str, threads: int, **origin: Any
+        self, *, place: str | Path, manifest: Manifest, padded: bool, device: str, threads: int, **origin: Any
     ) -> None:
         """Read the rows and load the model; InputError when these rows are not those of the manifest."""
         import torch
@@ -324,7 +329,10 @@ class PartWorker:
         wanted = {"dtype": manifest.dtype, "poolings": manifest.poolings, "specials": manifest.specials}
         self.encoder = _encoder(files, wanted, device)
         self.encoder.padded = padded
-        self.writer = StoreWriter(folder, manifest)
+        remote = Remote.at(place)
+        folder = remote.folder if remote else Path(place)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.writer = StoreWriter(folder, manifest, remote)
 
     def encode(self, part: range) -> Part:
         """Encode and write one part."""
@@ -349,7 +357,7 @@ def _encode_on_ray(
     device = encoder.device.type
     options = {
         **origin,
-        "folder": writer.folder.absolute(),
+        "place": writer.remote.url if writer.remote else writer.folder.absolute(),
         "manifest": writer.manifest,
         "padded": encoder.padded,
         "device": device,

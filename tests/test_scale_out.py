@@ -76,7 +76,9 @@ def test_workers_write_the_local_bytes_also_when_they_die(tiny_model, rows, loca
     extract(rows, out=tmp_path / "other", **options)
     assert (tmp_path / "other" / "part-00001.arrow").stat().st_mtime_ns == before
     assert (tmp_path / "died").exists()
-    assert files(tmp_path / "ray") == files(tmp_path / "other") == files(local)
+    extract(rows, out=f"file://{tmp_path}/bucket/s", **options)
+    stores = [files(folder) for folder in (tmp_path / "ray", tmp_path / "other", tmp_path / "bucket" / "s")]
+    assert stores == [files(local)] * 3
 
 
 @pytest.mark.parametrize(

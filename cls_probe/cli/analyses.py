@@ -1,6 +1,5 @@
 """One command for each analysis of a store."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,7 +84,6 @@ def _penalty(ctx: click.Context, param: click.Parameter, value: str) -> float | 
 @click.option(
     "--test",
     "test_path",
-    type=click.Path(path_type=Path),
     metavar="STORE2",
     help="Test rows, same model; replaces the folds.",
 )
@@ -110,7 +108,6 @@ def _penalty(ctx: click.Context, param: click.Parameter, value: str) -> float | 
 @click.option(
     "--baseline",
     "baseline_path",
-    type=click.Path(path_type=Path),
     metavar="STORE3",
     help="Same rows, other weights (such as random ones), probed beside.",
 )
@@ -120,7 +117,7 @@ def _penalty(ctx: click.Context, param: click.Parameter, value: str) -> float | 
 @click.option("--curve", is_flag=True, help="Measure accuracy against the number of training rows.")
 @seed_option("Shuffles rows, draws control labels, bootstrap.")
 @confidence_option
-def layer_probe(store: "VectorStore", test_path: Path | None, baseline_path: Path | None, **options: Any) -> "Result":
+def layer_probe(store: "VectorStore", test_path: str | None, baseline_path: str | None, **options: Any) -> "Result":
     """Train and test a linear classifier on every layer.
 
     Multinomial logistic regression. Accuracy and macro-F1 come from stratified k-fold cross-validation, or from

@@ -9,7 +9,7 @@ from cls_probe.cli.options import layers_option, split_names
 
 
 @click.command()
-@click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path))
+@click.argument("store_path", metavar="STORE")
 @click.option(
     "--to",
     type=click.Choice(["npz", "parquet", "csv", "tensorboard", "hdf5"]),
@@ -21,7 +21,7 @@ from cls_probe.cli.options import layers_option, split_names
 @click.option(
     "--pooling", callback=split_names, metavar="NAME,...", help="Vectors of the store.  [default: all; hdf5 takes one]"
 )
-def export(store_path: Path, out: Path, **options: Any) -> None:
+def export(store_path: str, out: Path, **options: Any) -> None:
     """Write vectors, texts and labels for other tools.
 
     csv and tensorboard hold the last layer unless --layers asks for more. npz, parquet and hdf5 come back bit for bit

@@ -1,7 +1,6 @@
 """From rows to a store."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 import click
@@ -29,8 +28,7 @@ _CHECKED = (
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
-    help="Folder of the store.  [default: one in the cache, by fingerprint]",
+    help="Folder of the store, or a URL such as s3://...  [default: one in the cache, by fingerprint]",
 )
 @column_options()
 @drawing_options()

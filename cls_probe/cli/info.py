@@ -1,15 +1,13 @@
 """Looking into a store."""
 
-from pathlib import Path
-
 import click
 
 
 @click.command()
-@click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path))
+@click.argument("store_path", metavar="STORE")
 @click.option("--verify", is_flag=True, help="Check the checksum of every part.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest as JSON.")
-def info(store_path: Path, verify: bool, as_json: bool) -> None:
+def info(store_path: str, verify: bool, as_json: bool) -> None:
     """Say what a store holds, and whether it is whole."""
     from cls_probe.store import VectorStore, describe
 

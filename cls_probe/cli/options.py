@@ -98,7 +98,7 @@ def analysis_command(analyse: Callable[..., "Result"]) -> Callable[..., None]:
     """
 
     @functools.wraps(analyse)
-    def run(store_path: Path, **options: Any) -> "Result":
+    def run(store_path: str, **options: Any) -> "Result":
         from cls_probe.store import VectorStore
 
         return analyse(VectorStore.open(store_path), **options)
@@ -109,7 +109,7 @@ def analysis_command(analyse: Callable[..., "Result"]) -> Callable[..., None]:
         return next(line.result for line in ANALYSES if line.name == analyse.__name__)
 
     pooling = click.option("--pooling", default="cls", show_default=True, help="Which vectors of the store.")
-    store = click.argument("store_path", metavar="STORE", type=click.Path(path_type=Path))
+    store = click.argument("store_path", metavar="STORE")
     return store(layers_option(pooling(explain_option(kind)(result_command(run)))))
 
 

@@ -78,7 +78,8 @@ def pair_similarity(
 def _store(source: str, pairs: "Pairs", poolings: tuple[str, ...] | None, **options: Any) -> "VectorStore":
     from cls_probe.extraction import extract
     from cls_probe.store import VectorStore
+    from cls_probe.store.remote import Remote
 
-    if (Path(source) / "manifest.json").is_file():
+    if Remote.at(source) or (Path(source) / "manifest.json").is_file():
         return VectorStore.open(source)
     return extract(pairs.texts, model=source, pooling=poolings or ("cls", "mean"), **options)

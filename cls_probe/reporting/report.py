@@ -11,6 +11,7 @@ from cls_probe.reporting.page import page
 from cls_probe.result import Result
 from cls_probe.saved import load_result
 from cls_probe.store import VectorStore
+from cls_probe.store.remote import Remote
 
 _log = logging.getLogger("cls_probe")
 Source: TypeAlias = VectorStore | Result | str | Path
@@ -79,9 +80,10 @@ def _opened(sources: Iterable[Source]) -> tuple[VectorStore | None, list[Result]
     for source in sources:
         if isinstance(source, str | Path):
             path = Path(source)
-            if not path.exists():
+            remote = Remote.at(source)
+            if not remote and not path.exists():
                 raise InputError(f"{path}: no such file or folder; expected a store or a result saved with --save")
-            source = VectorStore.open(path) if path.is_dir() else load_result(path)
+            source = VectorStore.open(source) if remote or path.is_dir() else load_result(path)
         (stores if isinstance(source, VectorStore) else results).append(source)  # type: ignore[arg-type]
     if len(stores) > 1:
         raise InputError(f"{len(stores)} stores; expected one at most: save the results of the others with --save")

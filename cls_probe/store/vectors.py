@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from cls_probe.data.rows import class_order, label_name
 from cls_probe.errors import InputError, StoreError
 from cls_probe.store.checked import damaged
-from cls_probe.store.manifest import Manifest, Part
+from cls_probe.store.manifest import MANIFEST, Manifest, Part
+from cls_probe.store.remote import Remote
 from cls_probe.store.write import record_batch
 
 BATCH_ROWS = 4096
@@ -34,13 +35,18 @@ class VectorStore:
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = True) -> "VectorStore":
-        """Open the finished store in a folder.
+        """Open the finished store in a folder, or at a URL that fsspec knows (s3://...), copied into the cache.
 
         Checks format, completeness, and size and origin of every part, in milliseconds; and the checksum of every
         part that was not checked on this machine since it last changed, unless `verify` is False. Raises StoreError,
         naming the file, where one is wrong.
         """
-        folder = Path(path)
+        remote = Remote.at(path)
+        folder = remote.pull() if remote else Path(path)
+        if remote and not (folder / MANIFEST).exists():
+            raise StoreError(
+                f"{path}: not a vector store (no {MANIFEST}); make one with: clsprobe extract DATA -o {path}"
+            )
         manifest = Manifest.read(folder)
         if not manifest.complete:
             done = sum(part.stop - part.start for part in manifest.parts)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cls_probe.errors import StoreError
 from cls_probe.store.checked import damaged
 from cls_probe.store.manifest import FORMAT, MANIFEST, Manifest, Part, file_sha256, new_file
+from cls_probe.store.remote import Remote
 
 LOCK = ".lock"
 """File that a writer locks; the system unlocks it when the process ends, however that happens."""
@@ -28,14 +29,20 @@ Vectors = Mapping[tuple[str, int], NDArray[Any]]
 class StoreWriter:
     """Writes the parts of one store; a part is on disk whole or not at all."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        """Take up the work on `folder`, which is new, empty, or holds an unfinished store of this manifest."""
+    def __init__(self, folder: Path, manifest: Manifest, remote: Remote | None = None) -> None:
+        """Take up the work on `folder`, which is new, empty, or holds an unfinished store of this manifest.
+
+        Where `folder` is the copy of a remote store, every file goes there too as soon as it is written.
+        """
         self.folder = folder
         self.manifest = manifest
+        self.remote = remote
 
     @classmethod
     @contextlib.contextmanager
-    def begin(cls, folder: Path, manifest: Manifest, *, overwrite: bool = False) -> Iterator["StoreWriter"]:
+    def begin(
+        cls, folder: Path, manifest: Manifest, *, overwrite: bool = False, remote: Remote | None = None
+    ) -> Iterator["StoreWriter"]:
         """Start or resume, as the only writer of the folder while the context lasts; or replace what is there.
 
         The caller has made sure that a manifest already there is the same in identity. Raises StoreError when the
@@ -45,6 +52,8 @@ class StoreWriter:
             try:
                 if overwrite:
                     _remove_store(folder)
+                    if remote:
+                        remote.clear()
                 if (folder / MANIFEST).exists():
                     there = Manifest.read(folder)
                     bad = damaged(folder, there.parts)
@@ -52,10 +61,11 @@ class StoreWriter:
                     manifest = replace(manifest, parts=whole, versions=there.versions)
                 for leftover in folder.glob(".*.tmp"):
                     leftover.unlink()
-                manifest.write(folder)
             except OSError as error:
                 raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from error
-            yield cls(folder, manifest)
+            writer = cls(folder, manifest, remote)
+            writer._write_manifest()
+            yield writer
 
     @property
     def missing(self) -> list[range]:
@@ -81,35 +91,38 @@ class StoreWriter:
                     arrow.write_batch(batch)
                 size, digest = path.stat().st_size, file_sha256(path)
         except OSError as error:
-            raise self._unwritten(number, error) from error
+            raise StoreError(
+                f"{self.folder}: part {number} cannot be written ({error.strerror or error}); "
+                "the parts before it are kept, and the same command resumes"
+            ) from error
+        self._push(file)
         return Part(file=file, start=rows.start, stop=rows.stop, bytes=size, sha256=digest)
 
     def enter(self, part: Part) -> None:
         """Enter a written part into the manifest."""
         parts = sorted((*self.manifest.parts, part), key=lambda part: part.start)
         self.manifest = replace(self.manifest, parts=tuple(parts))
-        try:
-            self.manifest.write(self.folder)
-        except OSError as error:
-            raise self._unwritten(part.start // self.manifest.part_size, error) from error
-
-    def _unwritten(self, number: int, error: OSError) -> StoreError:
-        return StoreError(
-            f"{self.folder}: part {number} cannot be written ({error.strerror or error}); "
-            "the parts before it are kept, and the same command resumes"
-        )
+        self._write_manifest()
 
     def finish(self) -> None:
         """Mark the store complete."""
         if self.missing:
             raise StoreError(f"{self.folder}: {len(self.missing)} parts are missing; run the same command again")
         self.manifest = replace(self.manifest, complete=True)
+        self._write_manifest()
+
+    def _write_manifest(self) -> None:
         try:
             self.manifest.write(self.folder)
         except OSError as error:
             raise StoreError(
-                f"{self.folder}: cannot be written ({error.strerror or error}); the same command resumes"
+                f"{self.folder}: cannot be written ({error.strerror or error}); once it can, the same command resumes"
             ) from error
+        self._push(MANIFEST)
+
+    def _push(self, name: str) -> None:
+        if self.remote:
+            self.remote.push(name)
 
 
 def holds_store(folder: Path) -> bool:
